@@ -1,0 +1,1 @@
+//! A byte ring between one producer and one consumer.

@@ -1,0 +1,3 @@
+//! The durastar program.
+
+fn main() {}
