@@ -1,1 +1,11 @@
-//! The durastar library.
+//! durastar as a library.
+
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+pub mod engine;
+pub mod error;
+pub mod format;
+pub mod member;
+pub mod observe;
+pub mod plan;
+pub mod stats;

@@ -1,0 +1,5 @@
+//! Archive formats: bytes in, members out.
+
+mod source;
+
+pub use source::Source;

@@ -1,0 +1,291 @@
+//! What is to be done, as plain data: never how it was spelt.
+//!
+//! A dialect turns a command line into one [`Plan`]; the engine runs it. The same wish gives the same plan in every
+//! dialect, so tests compare plans. Everything the library needs to know is here: it reads neither the environment nor
+//! any configuration.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// The default record: 20 blocks of 512 bytes (POSIX pax, `-b`).
+pub const RECORD_BYTES: usize = 20 * 512;
+/// The FIFO's default size before it is rounded up to whole records: 8 MiB, as star.
+pub const FIFO_BYTES: usize = 8 << 20;
+/// Members in a window of mode group: few enough to keep each of them open until it is settled.
+pub const WINDOW_MEMBERS: usize = 1024;
+/// Bytes of file contents in a window of mode group: what a crash may cost at most, twice.
+pub const WINDOW_BYTES: u64 = 64 << 20;
+
+/// The whole of what is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The kind of work.
+    pub job: Job,
+    /// Where the archive comes from and how it is read.
+    pub archive: Archive,
+    /// The directories that members are unpacked into, as `-C` gives them, each as a path from where the program
+    /// stands (or absolute); never empty. [`Wanted::directory`] chooses one, the last takes everything else.
+    pub directories: Vec<PathBuf>,
+    /// Which members, under which names.
+    pub selection: Selection,
+    /// How members are restored.
+    pub extract: Extract,
+    /// When writes are forced to stable storage.
+    pub durability: Durability,
+    /// How many threads write file contents; `None` for the default. With one, everything happens in archive order.
+    pub jobs: Option<NonZeroUsize>,
+    /// The process's umask; the library never asks for it.
+    pub umask: u32,
+}
+
+/// The kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Job {
+    /// Tell the observer of each member, read nothing else.
+    List,
+    /// Restore members on disk.
+    Extract,
+    /// Write the contents of regular files to the output that the engine is given.
+    ExtractToOutput,
+}
+
+/// Where the archive comes from and how it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archive {
+    /// The volumes in their order.
+    pub volumes: Vec<Volume>,
+    /// How it is compressed.
+    pub compression: Compression,
+    /// Bytes in one record: a multiple of 512.
+    pub record_bytes: usize,
+    /// The FIFO's size in bytes; the ring rounds it up to whole records.
+    pub fifo_bytes: usize,
+    /// Go on after zero blocks: what follows is taken as more of the archive (`-i` in GNU tar).
+    pub ignore_zeros: bool,
+    /// Read on without a FIFO where the archive is a plain file in which data can be skipped by seeking.
+    pub seek: Seek,
+}
+
+/// Whether data that nobody wants is skipped by seeking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Seek {
+    /// When listing a regular file that is not compressed.
+    Auto,
+    /// Whenever the archive can seek (`-n`, `--seek`).
+    Always,
+    /// Never (`--no-seek`).
+    Never,
+}
+
+/// One file, device or pipe that holds an archive or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Volume {
+    /// Standard input.
+    Standard,
+    /// A file, opened by this name.
+    File(PathBuf),
+}
+
+/// How the archive is compressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// What its first bytes say.
+    Detect,
+    /// As this name says (`gzip`, `bzip2`, `xz`, `lzma`, `zstd`, `lz4`, `lzip`, `compress`), whatever the bytes look like.
+    Named(CompressionFormat),
+    /// By this program with its arguments, called with `-d` added.
+    Program(Vec<u8>),
+}
+
+/// A compression format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompressionFormat {
+    /// gzip, RFC 1952.
+    Gzip,
+    /// bzip2.
+    Bzip2,
+    /// The .xz format.
+    Xz,
+    /// The older .lzma format ("LZMA alone").
+    Lzma,
+    /// Zstandard, RFC 8878.
+    Zstd,
+    /// The LZ4 frame format.
+    Lz4,
+    /// lzip.
+    Lzip,
+    /// compress(1), `.Z`.
+    Compress,
+}
+
+/// Which members, under which names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The members asked for; empty means all.
+    pub wanted: Vec<Wanted>,
+    /// Members left out.
+    pub excludes: Vec<Pattern>,
+    /// Components taken off the front of each name; members with no more than that are left out.
+    pub strip_components: usize,
+    /// Keep leading slashes and `..` (`-P`, star's `-/` and `-..`).
+    pub absolute_names: bool,
+    /// Only the contents of these: members before the first that is named so are passed over (`-K`).
+    pub starting_at: Option<Vec<u8>>,
+}
+
+/// A member asked for by name or pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name or the pattern.
+    pub pattern: Pattern,
+    /// Index into [`Plan::directories`].
+    pub directory: usize,
+}
+
+/// A name or a pattern with the rules by which it is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// The text.
+    pub text: Vec<u8>,
+    /// Whether `* ? [...]` are special.
+    pub wildcards: bool,
+    /// Whether it has to match from the name's beginning, or may begin after any slash.
+    pub anchored: bool,
+    /// Whether `*` and `?` match a slash.
+    pub wildcards_match_slash: bool,
+    /// Whether upper and lower case are the same (ASCII).
+    pub ignore_case: bool,
+    /// Whether a match of a directory takes what is below it.
+    pub recursive: bool,
+}
+
+impl Pattern {
+    /// A plain name: matches itself and what is below it.
+    #[must_use]
+    pub fn literal(text: &[u8]) -> Self {
+        Self {
+            text: text.to_vec(),
+            wildcards: false,
+            anchored: true,
+            wildcards_match_slash: true,
+            ignore_case: false,
+            recursive: true,
+        }
+    }
+
+    /// GNU tar's default for `--exclude`: wildcards, not anchored, `*` matches slashes.
+    #[must_use]
+    pub fn exclude(text: &[u8]) -> Self {
+        Self {
+            wildcards: true,
+            anchored: false,
+            ..Self::literal(text)
+        }
+    }
+}
+
+/// How members are restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extract {
+    /// Set owner and group (root's default).
+    pub same_owner: bool,
+    /// Take owner and group by number only, never by name.
+    pub numeric_owner: bool,
+    /// Set the mode as the archive has it, set-id and sticky bits too; otherwise the umask applies (root's default: true).
+    pub same_permissions: bool,
+    /// Set modification times (off with `-m`).
+    pub mtime: bool,
+    /// Set access times where the archive has them.
+    pub atime: bool,
+    /// What to do about a file that is there already.
+    pub existing: Existing,
+    /// What to do about the metadata of directories that are there already.
+    pub existing_directories: ExistingDirectories,
+    /// A symbolic link to a directory stands in for a directory of the archive (`--keep-directory-symlink`).
+    pub keep_directory_symlink: bool,
+    /// Links that are absolute or climb with `..`: made, or refused with a complaint (star's `-secure-links`).
+    pub secure_links: bool,
+    /// Do not make directories that are only implied by the names of members, nor directory members (star's `-d`).
+    pub no_directories: bool,
+}
+
+/// What to do about a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Existing {
+    /// Remove it and make the new one (GNU tar's default).
+    Replace,
+    /// Remove it before trying (`-U` of GNU tar, `-remove-first` of star).
+    RemoveFirst,
+    /// Write into it, keeping its inode (`--overwrite`).
+    Overwrite,
+    /// Keep it and complain (`-k` of GNU tar).
+    KeepComplain,
+    /// Keep it without a word (`--skip-old-files`, `-k` of star).
+    KeepSilently,
+    /// Keep it, with a note, unless the member is newer (star's default, `--keep-newer-files`).
+    KeepNotOlder {
+        /// The rule also holds for directories (star without `-xdir`).
+        directories: bool,
+        /// It does not hold for a first member that is `.` or `./` (star's `-xdot`).
+        except_dot: bool,
+    },
+}
+
+/// What to do about the metadata of directories that are there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExistingDirectories {
+    /// Set owner, mode and times as the archive has them (default).
+    Restore,
+    /// Leave them as they are (`--no-overwrite-dir`).
+    Keep,
+}
+
+/// When writes are forced to stable storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Durability {
+    /// The mode.
+    pub mode: DurabilityMode,
+    /// Mode group: members in a window.
+    pub window_members: usize,
+    /// Mode group: bytes of contents in a window.
+    pub window_bytes: u64,
+    /// How windows and batches are settled.
+    pub method: SyncMethod,
+    /// Whether the observer wants the name of each settled member; without it names are not kept.
+    pub report_settled: bool,
+}
+
+/// When writes are forced to stable storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DurabilityMode {
+    /// fsync(2) of every file, then of every directory.
+    Each,
+    /// Windows of members made stable by one syncfs(2).
+    Group,
+    /// One syncfs(2) at the end.
+    Batch,
+    /// Nothing is forced and nothing is promised.
+    None,
+}
+
+impl DurabilityMode {
+    /// The word for it: `each`, `group`, `batch`, `none`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::Group => "group",
+            Self::Batch => "batch",
+            Self::None => "none",
+        }
+    }
+}
+
+/// How windows and batches are settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SyncMethod {
+    /// syncfs(2) where it is a promise, otherwise fsync(2) of each file.
+    Auto,
+    /// fsync(2) of each file and directory everywhere: does not wait for other programs' data.
+    Fsync,
+}
