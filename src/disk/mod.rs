@@ -4,6 +4,7 @@
 //! followed when it is a symbolic link: there are no joined paths that somebody could bend in between. [`Os`] is the
 //! real one; [`Faulty`] wraps another and fails chosen calls, so that every error can be played.
 
+mod directory;
 mod fault;
 mod os;
 
@@ -14,8 +15,14 @@ use std::path::Path;
 
 use crate::member::Timestamp;
 
+pub use directory::Directory;
 pub use fault::{Call, Faulty};
 pub use os::Os;
+
+/// The error numbers that callers tell apart.
+pub mod errno {
+    pub use libc::{EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENOENT, ENOTDIR, ENOTEMPTY};
+}
 
 /// What an object on disk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
