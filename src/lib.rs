@@ -9,3 +9,4 @@ pub mod member;
 pub mod observe;
 pub mod plan;
 pub mod stats;
+pub mod sys;
