@@ -322,6 +322,8 @@ impl<D: Disk> Ticket<D> {
             inner.outstanding += 1;
             inner.fill.members += 1;
             inner.fill.bytes += bytes;
+            // It may have no file to keep open; the bound need not be exact, but must hold before the file is written.
+            inner.fill.open += usize::from(action == Action::Hold);
             ticket.file_system = inner.touch(file_system, directory);
             if window.keep_names {
                 inner.names.extend_from_slice(name);
@@ -368,7 +370,6 @@ impl<D: Disk> Ticket<D> {
             inner.entries[entry].state = if passed { State::Ready } else { State::Lost };
             if let Some(file) = file {
                 inner.held.push((entry, file));
-                inner.fill.open += 1;
             }
         }
         if passed {

@@ -30,8 +30,10 @@ pub(super) struct Writing<D: Disk> {
     pub(super) attributes: Attributes,
     /// The size to set at the end, for a file that ends in a hole.
     pub(super) size: Option<u64>,
-    /// Something of it could not be written, or is missing in the archive.
-    pub(super) broken: AtomicBool,
+    /// Something of it could not be written.
+    pub(super) failed: AtomicBool,
+    /// The archive ends before it does.
+    pub(super) cut: AtomicBool,
     /// The mode a broken file is left with: nobody takes it for the whole one.
     pub(super) broken_mode: u32,
     pub(super) ticket: Ticket<D>,
@@ -40,20 +42,29 @@ pub(super) struct Writing<D: Disk> {
 impl<D: Disk> Writing<D> {
     fn write(&self, disk: &D, inbox: &Inbox, data: &[u8], offset: u64) {
         // After a failed write the rest is pointless; one message is enough.
-        if self.broken.load(Ordering::Relaxed) {
+        if self.failed.load(Ordering::Relaxed) {
             return;
         }
         if let Err(cause) = disk.write_at(&self.file, data, offset)
-            && !self.broken.swap(true, Ordering::Relaxed)
+            && !self.failed.swap(true, Ordering::Relaxed)
         {
             inbox.post(Complaint::system(&self.name, Operation::Write, cause));
         }
     }
 
     fn complete(self, disk: &D, inbox: &Inbox) {
-        let Self { file, name, attributes, size, broken, broken_mode, ticket } = self;
+        let Self {
+            file,
+            name,
+            attributes,
+            size,
+            failed,
+            cut,
+            broken_mode,
+            ticket,
+        } = self;
         let target = Target::<D>::File(&file);
-        if broken.into_inner() {
+        if failed.into_inner() || cut.into_inner() {
             // Its time stays that of the failure, for the same reason. The ticket is dropped: it never settles.
             let _ = disk.set_mode(&target, broken_mode);
             let _ = disk.close(file);
@@ -113,7 +124,10 @@ impl InFlight {
     fn wait(&self) {
         let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
         while *batches > 0 {
-            batches = self.none.wait(batches).unwrap_or_else(PoisonError::into_inner);
+            batches = self
+                .none
+                .wait(batches)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -140,7 +154,12 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
     /// With one job everything is done on the calling thread, in order.
     pub(super) fn new(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize) -> Self {
         let pool = (jobs > 1).then(|| Pool::start(disk, inbox, jobs)).flatten();
-        Self { disk: Arc::clone(disk), inbox: Arc::clone(inbox), pool, waited: Duration::ZERO }
+        Self {
+            disk: Arc::clone(disk),
+            inbox: Arc::clone(inbox),
+            pool,
+            waited: Duration::ZERO,
+        }
     }
 
     /// Threads that write; 1 for the calling one.
@@ -155,7 +174,11 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
 
     /// Writes a piece of a file; without data it only gives back the caller's share.
     pub(super) fn write(&mut self, writing: Arc<Writing<D>>, offset: u64, data: Option<S>) {
-        let task = Task { writing, offset, data };
+        let task = Task {
+            writing,
+            offset,
+            data,
+        };
         let Some(pool) = &mut self.pool else {
             task.run(&self.disk, &self.inbox);
             return;
@@ -190,7 +213,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
         };
         // All writers are gone (each panicked): the work is still done.
         if let Some(batch) = rejected {
-            batch.into_iter().for_each(|task| task.run(&self.disk, &self.inbox));
+            batch
+                .into_iter()
+                .for_each(|task| task.run(&self.disk, &self.inbox));
             pool.in_flight.change(|batches| *batches -= 1);
         }
     }
@@ -212,7 +237,13 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
             return true;
         };
         drop(pool.queue);
-        pool.threads.into_iter().map(JoinHandle::join).fold(true, |well, result| well && result.is_ok())
+        pool.threads
+            .into_iter()
+            .map(JoinHandle::join)
+            // Each is joined, also after one that panicked.
+            .filter(Result::is_err)
+            .count()
+            == 0
     }
 }
 
@@ -225,15 +256,29 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Pool<D, S> {
                 let (work, disk, inbox) = (work.clone(), Arc::clone(disk), Arc::clone(inbox));
                 let in_flight = Arc::clone(&in_flight);
                 let run = move || serve(&work, &*disk, &inbox, &in_flight);
-                thread::Builder::new().name(format!("durastar-write-{index}")).spawn(run).ok()
+                thread::Builder::new()
+                    .name(format!("durastar-write-{index}"))
+                    .spawn(run)
+                    .ok()
             })
             .collect();
         // Where no thread can be had the caller does the work.
-        (!threads.is_empty()).then(|| Self { queue, batch: Vec::new(), batch_bytes: 0, in_flight, threads })
+        (!threads.is_empty()).then(|| Self {
+            queue,
+            batch: Vec::new(),
+            batch_bytes: 0,
+            in_flight,
+            threads,
+        })
     }
 }
 
-fn serve<D: Disk, S: AsRef<[u8]>>(work: &Receiver<Vec<Task<D, S>>>, disk: &D, inbox: &Inbox, in_flight: &InFlight) {
+fn serve<D: Disk, S: AsRef<[u8]>>(
+    work: &Receiver<Vec<Task<D, S>>>,
+    disk: &D,
+    inbox: &Inbox,
+    in_flight: &InFlight,
+) {
     /// Counts a batch as finished even if a task panics, so that nobody waits for ever.
     struct Finished<'a>(&'a InFlight);
     impl Drop for Finished<'_> {

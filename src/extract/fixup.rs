@@ -44,19 +44,31 @@ pub(super) struct Fixups<D: Disk> {
 
 impl<D: Disk> Fixups<D> {
     pub(super) fn new() -> Self {
-        Self { pending: HashMap::new(), last_changed: None }
+        Self {
+            pending: HashMap::new(),
+            last_changed: None,
+        }
     }
 
     fn entry(&mut self, base: usize, path: &[u8], name: &[u8]) -> &mut Pending<D> {
-        self.pending.entry((base, path.into())).or_insert_with(|| Pending {
-            attributes: None,
-            name: name.into(),
-            tickets: Vec::new(),
-        })
+        self.pending
+            .entry((base, path.into()))
+            .or_insert_with(|| Pending {
+                attributes: None,
+                name: name.into(),
+                tickets: Vec::new(),
+            })
     }
 
     /// A directory member; what an earlier header said is forgotten.
-    pub(super) fn add(&mut self, base: usize, path: &[u8], name: &[u8], attributes: Attributes, ticket: Ticket<D>) {
+    pub(super) fn add(
+        &mut self,
+        base: usize,
+        path: &[u8],
+        name: &[u8],
+        attributes: Attributes,
+        ticket: Ticket<D>,
+    ) {
         let pending = self.entry(base, path, name);
         pending.attributes = Some(attributes);
         pending.name = name.into();
@@ -65,10 +77,18 @@ impl<D: Disk> Fixups<D> {
 
     /// A directory in which names were made and which has to be synced by itself.
     pub(super) fn changed(&mut self, directory: &Arc<Directory<D>>) {
-        if self.last_changed.as_ref().is_some_and(|last| Arc::ptr_eq(last, directory)) {
+        if self
+            .last_changed
+            .as_ref()
+            .is_some_and(|last| Arc::ptr_eq(last, directory))
+        {
             return;
         }
-        let name: &[u8] = if directory.path.is_empty() { b"." } else { &directory.path };
+        let name: &[u8] = if directory.path.is_empty() {
+            b"."
+        } else {
+            &directory.path
+        };
         self.entry(directory.base, &directory.path, name);
         self.last_changed = Some(Arc::clone(directory));
     }
@@ -80,7 +100,13 @@ impl<D: Disk> Fixups<D> {
     }
 
     /// Applies everything, deepest first, and syncs what has to be synced by itself.
-    pub(super) fn apply(&mut self, disk: &D, inbox: &Inbox, places: &mut Places<D>, committer: &mut Committer<D>) {
+    pub(super) fn apply(
+        &mut self,
+        disk: &D,
+        inbox: &Inbox,
+        places: &mut Places<D>,
+        committer: &mut Committer<D>,
+    ) {
         let mut all: Vec<(Key, Pending<D>)> = self.pending.drain().collect();
         self.last_changed = None;
         let depth = |path: &[u8]| match path {
@@ -103,9 +129,9 @@ impl<D: Disk> Fixups<D> {
                     }
                 };
                 let target = Target::<D>::Dir(&directory.handle);
-                let well = pending
-                    .attributes
-                    .is_none_or(|attributes| restore::apply(disk, inbox, &pending.name, &target, &attributes));
+                let well = pending.attributes.is_none_or(|attributes| {
+                    restore::apply(disk, inbox, &pending.name, &target, &attributes)
+                });
                 if well {
                     tickets.extend(pending.tickets);
                 }

@@ -13,6 +13,7 @@ mod restore;
 use std::ffi::CString;
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,17 +100,35 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     /// A destination cannot be opened.
     pub fn new(disk: Arc<D>, plan: &'p Plan, open_files: usize) -> Result<Self, Error> {
         let inbox = Arc::new(Inbox::default());
-        let places = Places::open(&disk, &plan.directories, plan.selection.absolute_names).map_err(|(index, cause)| {
-            let name = plan.directories.get(index).map_or(Path::new("/"), |path| path.as_path());
-            Error::System { operation: Operation::ChangeDirectory, name: sys::path_bytes(name), cause }
-        })?;
+        let places = Places::open(&disk, &plan.directories, plan.selection.absolute_names)
+            .map_err(|(index, cause)| {
+                let name = plan
+                    .directories
+                    .get(index)
+                    .map_or(Path::new("/"), |path| path.as_path());
+                Error::System {
+                    operation: Operation::ChangeDirectory,
+                    name: name.as_os_str().as_bytes().to_vec(),
+                    cause,
+                }
+            })?;
         let jobs = jobs(plan);
         let executor = Executor::new(&disk, &inbox, jobs);
         let threads = if jobs == 1 { 1 } else { jobs.max(SYNC_THREADS) };
-        let committer =
-            Committer::new(Arc::clone(&disk), Arc::clone(&inbox), &plan.durability, open_files, threads);
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let now = Timestamp { seconds: since.as_secs().cast_signed(), nanos: since.subsec_nanos() };
+        let committer = Committer::new(
+            Arc::clone(&disk),
+            Arc::clone(&inbox),
+            &plan.durability,
+            open_files,
+            threads,
+        );
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or(Duration::ZERO);
+        let now = Timestamp {
+            seconds: since.as_secs().cast_signed(),
+            nanos: since.subsec_nanos(),
+        };
         Ok(Self {
             disk,
             plan,
@@ -173,7 +192,12 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         self.executor.drain();
         let mut settled = |names: &mut dyn Iterator<Item = &[u8]>| observer.settled(names);
         self.committer.wait(&mut settled);
-        self.fixups.apply(&*self.disk, &self.inbox, &mut self.places, &mut self.committer);
+        self.fixups.apply(
+            &*self.disk,
+            &self.inbox,
+            &mut self.places,
+            &mut self.committer,
+        );
         self.committer.last_barrier(&mut settled);
         self.deliver(observer);
         let jobs = self.executor.jobs();
@@ -227,11 +251,16 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 let what = Condition::Unsupported("the continuation of a member that is not here");
                 return Err(Complaint::warning(request.name, what).into());
             }
-            Kind::Socket => return Err(Complaint::warning(request.name, Condition::Unsupported("a socket")).into()),
+            Kind::Socket => {
+                return Err(
+                    Complaint::warning(request.name, Condition::Unsupported("a socket")).into(),
+                );
+            }
             Kind::Directory if self.plan.extract.no_directories => return Err(Refusal::Silent),
             _ => {}
         }
-        if !self.plan.selection.absolute_names && components(request.name).any(|part| part == b"..") {
+        if !self.plan.selection.absolute_names && components(request.name).any(|part| part == b"..")
+        {
             return Err(Complaint::failure(request.name, Condition::DotDot).into());
         }
         if member.kind == Kind::Directory {
@@ -242,7 +271,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.refuse_not_newer(&spot, member)?;
         }
         observer.member(member, request.name);
-        if self.plan.extract.existing == Existing::RemoveFirst && self.disk.stat_at(&spot.directory.handle, &spot.name).is_ok()
+        if self.plan.extract.existing == Existing::RemoveFirst
+            && self
+                .disk
+                .stat_at(&spot.directory.handle, &spot.name)
+                .is_ok()
         {
             self.clear_way(&spot, Operation::Open)?;
         }
@@ -252,18 +285,28 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Kind::HardLink => self.hard_link(request, &spot, stream, observer),
             Kind::Symlink => self.symlink(request, &spot, observer),
             Kind::Fifo => self.node(request, &spot, Node::Fifo, observer),
-            Kind::CharDevice => {
-                self.node(request, &spot, Node::CharDevice(member.device.0, member.device.1), observer)
-            }
-            Kind::BlockDevice => {
-                self.node(request, &spot, Node::BlockDevice(member.device.0, member.device.1), observer)
-            }
+            Kind::CharDevice => self.node(
+                request,
+                &spot,
+                Node::CharDevice(member.device.0, member.device.1),
+                observer,
+            ),
+            Kind::BlockDevice => self.node(
+                request,
+                &spot,
+                Node::BlockDevice(member.device.0, member.device.1),
+                observer,
+            ),
             Kind::Directory | Kind::Socket | Kind::VolumeHeader | Kind::Continuation => Ok(()),
         }
     }
 
     /// A directory in which a name is about to change.
-    fn changing(committer: &mut Committer<D>, fixups: &mut Fixups<D>, directory: &Arc<Directory<D>>) -> std::io::Result<()> {
+    fn changing(
+        committer: &mut Committer<D>,
+        fixups: &mut Fixups<D>,
+        directory: &Arc<Directory<D>>,
+    ) -> std::io::Result<()> {
         committer.touch(directory)?;
         if committer.needs_every_directory() {
             fixups.changed(directory);
@@ -272,26 +315,57 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     }
 
     /// Finds the directory that a name leads to, making what is missing.
-    fn parent(&mut self, base: usize, absolute: bool, path: &[u8]) -> Result<Arc<Directory<D>>, Blocked> {
-        let Self { places, committer, fixups, plan, .. } = self;
-        let mut changing = |directory: &Arc<Directory<D>>| Self::changing(committer, fixups, directory);
-        let make = (!plan.extract.no_directories)
-            .then_some(MakeMissing { mode: 0o777 & !plan.umask, changing: &mut changing });
+    fn parent(
+        &mut self,
+        base: usize,
+        absolute: bool,
+        path: &[u8],
+    ) -> Result<Arc<Directory<D>>, Blocked> {
+        let Self {
+            places,
+            committer,
+            fixups,
+            plan,
+            ..
+        } = self;
+        let mut changing =
+            |directory: &Arc<Directory<D>>| Self::changing(committer, fixups, directory);
+        let make = (!plan.extract.no_directories).then_some(MakeMissing {
+            mode: 0o777 & !plan.umask,
+            changing: &mut changing,
+        });
         places.find(base, absolute, path, make)
     }
 
-    fn locate(&mut self, base: usize, name: &[u8], shown: &[u8], operation: Operation) -> Result<Spot<D>, Refusal> {
+    fn locate(
+        &mut self,
+        base: usize,
+        name: &[u8],
+        shown: &[u8],
+        operation: Operation,
+    ) -> Result<Spot<D>, Refusal> {
         let path = components(name).collect::<Vec<_>>().join(&b'/');
         let (parent, last) = match path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&path[..0], &path[..]),
         };
         let absolute = self.plan.selection.absolute_names && is_absolute(name);
-        let name = if last.is_empty() { Ok(c".".into()) } else { c_string(last) };
+        let name = if last.is_empty() {
+            Ok(c".".into())
+        } else {
+            c_string(last)
+        };
         let name = name.map_err(|cause| Complaint::system(shown, operation, cause))?;
-        let directory =
-            self.parent(base, absolute, parent).map_err(|blocked| blocked.complaint_for(shown, operation))?;
-        Ok(Spot { base: directory.base, directory, path, name, shown: shown.to_vec() })
+        let directory = self
+            .parent(base, absolute, parent)
+            .map_err(|blocked| blocked.complaint_for(shown, operation))?;
+        Ok(Spot {
+            base: directory.base,
+            directory,
+            path,
+            name,
+            shown: shown.to_vec(),
+        })
     }
 
     fn spot(&mut self, request: &Request<'_>) -> Result<Spot<D>, Refusal> {
@@ -336,7 +410,14 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     ) -> Result<T, Refusal> {
         let failure = |cause| {
             let target = target.map(<[u8]>::to_vec);
-            Complaint::failure(&spot.shown, Condition::System { operation, cause, target })
+            Complaint::failure(
+                &spot.shown,
+                Condition::System {
+                    operation,
+                    cause,
+                    target,
+                },
+            )
         };
         Self::changing(&mut self.committer, &mut self.fixups, &spot.directory).map_err(failure)?;
         let mut attempts = 0;
@@ -406,12 +487,22 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             return Ok(None);
         }
         let by_name = |name: &[u8], look: fn(&[u8]) -> Option<u32>| {
-            (!extract.numeric_owner && !name.is_empty()).then(|| look(name)).flatten()
+            (!extract.numeric_owner && !name.is_empty())
+                .then(|| look(name))
+                .flatten()
         };
         // -1 means "leave it" to chown(2), so it is no number that can be set.
-        let by_number = |number: u64| u32::try_from(number).ok().filter(|number| *number != u32::MAX);
-        let uid = by_name(&member.uname, sys::names::user_id).or_else(|| by_number(member.uid)).ok_or("uid")?;
-        let gid = by_name(&member.gname, sys::names::group_id).or_else(|| by_number(member.gid)).ok_or("gid")?;
+        let by_number = |number: u64| {
+            u32::try_from(number)
+                .ok()
+                .filter(|number| *number != u32::MAX)
+        };
+        let uid = by_name(&member.uname, sys::names::user_id)
+            .or_else(|| by_number(member.uid))
+            .ok_or("uid")?;
+        let gid = by_name(&member.gname, sys::names::group_id)
+            .or_else(|| by_number(member.gid))
+            .ok_or("gid")?;
         Ok(Some((uid, gid)))
     }
 
@@ -420,15 +511,24 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let member = request.member;
         let extract = &self.plan.extract;
         let owner = self.owner(member).unwrap_or_else(|field| {
-            self.inbox.post(Complaint::failure(request.name, Condition::BadField(field)));
+            self.inbox
+                .post(Complaint::failure(request.name, Condition::BadField(field)));
             None
         });
-        let mode = if extract.same_permissions { member.mode & 0o7777 } else { member.mode & 0o777 & !self.plan.umask };
+        let mode = if extract.same_permissions {
+            member.mode & 0o7777
+        } else {
+            member.mode & 0o777 & !self.plan.umask
+        };
         let times = Times {
             atime: member.atime.filter(|_| extract.atime),
             mtime: extract.mtime.then_some(member.mtime),
         };
-        Attributes { owner, mode: Some(mode), times }
+        Attributes {
+            owner,
+            mode: Some(mode),
+            times,
+        }
     }
 
     fn regular<M: MemberStream<Span = S>>(
@@ -445,19 +545,25 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let born = spot.directory.owner_at_birth();
         let ours = attributes.owner.is_none() || attributes.owner == born;
         let first_mode = if ours { mode & 0o777 } else { mode & 0o700 };
-        let begun = self.committer.begin(request.name, &spot.directory, member.size);
-        let ticket = begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
+        let begun = self
+            .committer
+            .begin(request.name, &spot.directory, member.size);
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
         let overwritten = self.open_to_overwrite(spot)?;
         let is_new = overwritten.is_none();
         let file = match overwritten {
             Some(file) => file,
-            None => self.make(spot, Operation::Open, None, observer, |disk, at| disk.create(at, &spot.name, first_mode))?,
+            None => self.make(spot, Operation::Open, None, observer, |disk, at| {
+                disk.create(at, &spot.name, first_mode)
+            })?,
         };
         if is_new {
             let directory = &spot.directory;
             if !directory.keeps_mode(first_mode) || born.is_none() {
                 let stat = self.disk.stat_file(&file);
-                let stat = stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+                let stat =
+                    stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
                 directory.learn(first_mode, &stat);
             }
             if attributes.owner == directory.owner_at_birth() {
@@ -473,13 +579,15 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             name: request.name.into(),
             attributes,
             size: ends_in_hole.then_some(member.size),
-            broken: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
             broken_mode: mode & 0o600,
             ticket,
         });
         self.counts.files += 1;
         self.counts.file_bytes += member.stored;
-        self.contents(member, writing, stream, observer).map_err(Refusal::Fatal)
+        self.contents(member, writing, stream, observer)
+            .map_err(Refusal::Fatal)
     }
 
     /// GNU tar's `--overwrite`: a regular file that exists is written into.
@@ -488,12 +596,17 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             return Ok(None);
         }
         let at = &spot.directory.handle;
-        let regular = self.disk.stat_at(at, &spot.name).is_ok_and(|stat| stat.kind == FileKind::Regular);
+        let regular = self
+            .disk
+            .stat_at(at, &spot.name)
+            .is_ok_and(|stat| stat.kind == FileKind::Regular);
         if !regular {
             return Ok(None);
         }
         let file = self.disk.open_file(at, &spot.name, Access::Overwrite);
-        Ok(Some(file.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?))
+        Ok(Some(file.map_err(|cause| {
+            Complaint::system(&spot.shown, Operation::Open, cause)
+        })?))
     }
 
     /// Hands the member's data to the executor, and with the last piece our share of the file.
@@ -504,7 +617,10 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         stream: &mut M,
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
-        let whole = [Extent { offset: 0, length: member.stored }];
+        let whole = [Extent {
+            offset: 0,
+            length: member.stored,
+        }];
         let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
         let mut left = member.stored;
         while left > 0 {
@@ -514,12 +630,14 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             if stream.would_wait() {
                 self.before_waiting(observer);
             }
-            let most = usize::try_from(extents.left()).unwrap_or(usize::MAX).min(PIECE_BYTES);
+            let most = usize::try_from(extents.left())
+                .unwrap_or(usize::MAX)
+                .min(PIECE_BYTES);
             let data = match stream.data(most) {
                 Ok(Some(data)) => data,
                 Ok(None) => break,
                 Err(error) => {
-                    writing.broken.store(true, Ordering::Relaxed);
+                    writing.cut.store(true, Ordering::Relaxed);
                     self.executor.write(writing, 0, None);
                     return Err(error);
                 }
@@ -531,22 +649,38 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 self.executor.write(writing, offset, Some(data));
                 return Ok(());
             }
-            self.executor.write(Arc::clone(&writing), offset, Some(data));
+            self.executor
+                .write(Arc::clone(&writing), offset, Some(data));
         }
         if left > 0 {
-            writing.broken.store(true, Ordering::Relaxed);
+            writing.cut.store(true, Ordering::Relaxed);
         }
         self.executor.write(writing, 0, None);
         Ok(())
     }
 
     /// Metadata of an object that has no open file, and its ticket.
-    fn settle_by_name(&mut self, request: &Request<'_>, spot: &Spot<D>, stat: &Stat, attributes: Attributes) -> Result<(), Refusal> {
+    fn settle_by_name(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        stat: &Stat,
+        attributes: Attributes,
+    ) -> Result<(), Refusal> {
         let begun = self.committer.begin(request.name, &spot.directory, 0);
-        let ticket = begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
-        let owner = attributes.owner.filter(|owner| *owner != (stat.uid, stat.gid));
-        let mode = attributes.mode.filter(|mode| stat.kind != FileKind::Symlink && (*mode != stat.mode || owner.is_some()));
-        let attributes = Attributes { owner, mode, ..attributes };
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+        let owner = attributes
+            .owner
+            .filter(|owner| *owner != (stat.uid, stat.gid));
+        let mode = attributes.mode.filter(|mode| {
+            stat.kind != FileKind::Symlink && (*mode != stat.mode || owner.is_some())
+        });
+        let attributes = Attributes {
+            owner,
+            mode,
+            ..attributes
+        };
         let target = Target::At(&spot.directory.handle, &spot.name);
         if restore::apply(&*self.disk, &self.inbox, request.name, &target, &attributes) {
             ticket.finish();
@@ -559,18 +693,35 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         Ok(stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?)
     }
 
-    fn symlink(&mut self, request: &Request<'_>, spot: &Spot<D>, observer: &mut dyn Observer) -> Result<(), Refusal> {
+    fn symlink(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
         let target = request.link;
-        let climbs = target.starts_with(b"/") || target.split(|byte| *byte == b'/').any(|part| part == b"..");
+        let climbs = target.starts_with(b"/")
+            || target.split(|byte| *byte == b'/').any(|part| part == b"..");
         if climbs && self.plan.extract.secure_links && leads_out(&spot.path, target) {
-            return Err(Complaint::failure(&spot.shown, Condition::UnsafeLink(target.to_vec())).into());
+            return Err(
+                Complaint::failure(&spot.shown, Condition::UnsafeLink(target.to_vec())).into(),
+            );
         }
         let shown = Some(target);
         let link = c_string(target).map_err(|cause| {
             let target = shown.map(<[u8]>::to_vec);
-            Complaint::failure(&spot.shown, Condition::System { operation: Operation::Symlink, cause, target })
+            Complaint::failure(
+                &spot.shown,
+                Condition::System {
+                    operation: Operation::Symlink,
+                    cause,
+                    target,
+                },
+            )
         })?;
-        self.make(spot, Operation::Symlink, shown, observer, |disk, at| disk.symlink(&link, at, &spot.name))?;
+        self.make(spot, Operation::Symlink, shown, observer, |disk, at| {
+            disk.symlink(&link, at, &spot.name)
+        })?;
         if climbs && !self.plan.selection.absolute_names {
             self.places.refuse_link(&spot.directory, &spot.name);
         }
@@ -578,12 +729,28 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         self.settle_by_name(request, spot, &stat, self.attributes(request))
     }
 
-    fn node(&mut self, request: &Request<'_>, spot: &Spot<D>, node: Node, observer: &mut dyn Observer) -> Result<(), Refusal> {
-        let operation = if node == Node::Fifo { Operation::MakeFifo } else { Operation::MakeNode };
+    fn node(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        node: Node,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let operation = if node == Node::Fifo {
+            Operation::MakeFifo
+        } else {
+            Operation::MakeNode
+        };
         let attributes = self.attributes(request);
         let mode = attributes.mode.unwrap_or(0o600);
-        let first_mode = if attributes.owner.is_some() { mode & 0o700 } else { mode & 0o777 };
-        self.make(spot, operation, None, observer, |disk, at| disk.make_node(at, &spot.name, first_mode, node))?;
+        let first_mode = if attributes.owner.is_some() {
+            mode & 0o700
+        } else {
+            mode & 0o777
+        };
+        self.make(spot, operation, None, observer, |disk, at| {
+            disk.make_node(at, &spot.name, first_mode, node)
+        })?;
         let stat = self.stat(spot)?;
         self.settle_by_name(request, spot, &stat, attributes)
     }
@@ -597,11 +764,17 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     ) -> Result<(), Refusal> {
         let link = request.link;
         let failure = |cause| {
-            let what = Condition::System { operation: Operation::Link, cause, target: Some(link.to_vec()) };
+            let what = Condition::System {
+                operation: Operation::Link,
+                cause,
+                target: Some(link.to_vec()),
+            };
             Complaint::failure(&spot.shown, what)
         };
         if !self.plan.selection.absolute_names && components(link).any(|part| part == b"..") {
-            return Err(Complaint::failure(&spot.shown, Condition::UnsafeLink(link.to_vec())).into());
+            return Err(
+                Complaint::failure(&spot.shown, Condition::UnsafeLink(link.to_vec())).into(),
+            );
         }
         let path = components(link).collect::<Vec<_>>().join(&b'/');
         let (parent, last) = match path.iter().rposition(|byte| *byte == b'/') {
@@ -613,9 +786,14 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let source = match self.places.find(request.directory, absolute, parent, None) {
             Ok(source) => source,
             Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
-            Err(Blocked::Leaves) => return Err(Complaint::failure(&spot.shown, Condition::LeavesDestination).into()),
+            Err(Blocked::Leaves) => {
+                return Err(Complaint::failure(&spot.shown, Condition::LeavesDestination).into());
+            }
         };
-        let stat = self.disk.stat_at(&source.handle, &source_name).map_err(failure)?;
+        let stat = self
+            .disk
+            .stat_at(&source.handle, &source_name)
+            .map_err(failure)?;
         let is_itself = self
             .disk
             .stat_at(&spot.directory.handle, &spot.name)
@@ -626,7 +804,9 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 disk.link(&source.handle, &source_name, at, &spot.name)
             })?;
         }
-        let begun = self.committer.begin(request.name, &spot.directory, request.member.stored);
+        let begun = self
+            .committer
+            .begin(request.name, &spot.directory, request.member.stored);
         let ticket = begun.map_err(failure)?;
         if request.member.stored == 0 || stat.kind != FileKind::Regular {
             ticket.finish();
@@ -634,27 +814,44 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         }
         // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
         self.executor.drain();
-        let file = self.disk.open_file(&spot.directory.handle, &spot.name, Access::Overwrite).map_err(failure)?;
+        let file = self
+            .disk
+            .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
+            .map_err(failure)?;
         let writing = Arc::new(Writing {
             file,
             name: request.name.into(),
             attributes: self.attributes(request),
             size: None,
-            broken: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
             broken_mode: stat.mode & 0o600,
             ticket,
         });
-        self.contents(request.member, writing, stream, observer).map_err(Refusal::Fatal)?;
+        self.contents(request.member, writing, stream, observer)
+            .map_err(Refusal::Fatal)?;
         self.executor.drain();
         Ok(())
     }
 
-    fn directory(&mut self, request: &Request<'_>, first: bool, observer: &mut dyn Observer) -> Result<(), Refusal> {
+    fn directory(
+        &mut self,
+        request: &Request<'_>,
+        first: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
         let member = request.member;
         let spot = self.spot(request)?;
         let is_destination = spot.path.is_empty();
         let there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
-        if let (Existing::KeepNotOlder { directories: true, except_dot }, Some(stat)) = (self.plan.extract.existing, &there) {
+        if let (
+            Existing::KeepNotOlder {
+                directories: true,
+                except_dot,
+            },
+            Some(stat),
+        ) = (self.plan.extract.existing, &there)
+        {
             let excepted = except_dot && first && is_destination;
             if !excepted && stat.mtime >= member.mtime {
                 return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
@@ -664,7 +861,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         self.warn_of_odd_time(request, observer);
         let attributes = self.attributes(request);
         let mode = attributes.mode.unwrap_or(0o700);
-        let mut exists = there.is_some_and(|stat| stat.kind == FileKind::Directory);
+        let exists = there.is_some_and(|stat| stat.kind == FileKind::Directory);
         if let Some(stat) = &there
             && stat.kind == FileKind::Symlink
             && self.places.link_to_directory(&spot.directory, &spot.name)
@@ -672,26 +869,36 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             if self.plan.extract.keep_directory_symlink {
                 return Ok(());
             }
-            self.complain(&Complaint::warning(&spot.shown, Condition::ReplacedDirectoryLink), observer);
+            self.complain(
+                &Complaint::warning(&spot.shown, Condition::ReplacedDirectoryLink),
+                observer,
+            );
         }
         if !exists {
             // Ours to work in; what the archive wants comes at the end.
-            let first_mode = if attributes.owner.is_some() { 0o700 } else { (mode & 0o777) | 0o700 };
-            exists = matches!(
-                self.make(&spot, Operation::MakeDirectory, None, observer, |disk, at| {
-                    disk.make_dir(at, &spot.name, first_mode)
-                }),
-                Err(Refusal::Silent)
-            );
+            let first_mode = if attributes.owner.is_some() {
+                0o700
+            } else {
+                (mode & 0o777) | 0o700
+            };
+            self.make(
+                &spot,
+                Operation::MakeDirectory,
+                None,
+                observer,
+                |disk, at| disk.make_dir(at, &spot.name, first_mode),
+            )?;
         }
-        let _ = exists;
         let begun = self.committer.begin_late(request.name, &spot.directory);
-        let ticket = begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
-        let keep = there.is_some() && self.plan.extract.existing_directories == ExistingDirectories::Keep;
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+        let keep =
+            there.is_some() && self.plan.extract.existing_directories == ExistingDirectories::Keep;
         if keep {
             ticket.finish();
         } else {
-            self.fixups.add(spot.base, &spot.path, request.name, attributes, ticket);
+            self.fixups
+                .add(spot.base, &spot.path, request.name, attributes, ticket);
         }
         Ok(())
     }
@@ -719,7 +926,7 @@ fn jobs(plan: &Plan) -> usize {
     plan.jobs.map_or_else(
         || match plan.durability.mode {
             DurabilityMode::Each => SYNC_THREADS,
-            _ => sys::cores(),
+            _ => sys::cores().get(),
         },
         NonZeroUsize::get,
     )
@@ -759,12 +966,16 @@ impl<'a> Extents<'a> {
 
     /// Where the next byte belongs; `None` after the last.
     fn offset(&self) -> Option<u64> {
-        self.extents.first().map(|extent| extent.offset.saturating_add(self.done))
+        self.extents
+            .first()
+            .map(|extent| extent.offset.saturating_add(self.done))
     }
 
     /// How many bytes follow there in one run.
     fn left(&self) -> u64 {
-        self.extents.first().map_or(0, |extent| extent.length - self.done)
+        self.extents
+            .first()
+            .map_or(0, |extent| extent.length - self.done)
     }
 
     fn advance(&mut self, bytes: u64) {
@@ -782,13 +993,26 @@ impl<'a> Extents<'a> {
 ///
 /// # Errors
 /// The archive cannot be read on, or the output cannot be written.
-pub fn write_out<M: MemberStream>(member: &Member, stream: &mut M, output: &mut dyn Write) -> Result<(), Error> {
-    let failed = |cause| Error::System { operation: Operation::Write, name: b"-".to_vec(), cause };
-    let whole = [Extent { offset: 0, length: member.stored }];
+pub fn write_out<M: MemberStream>(
+    member: &Member,
+    stream: &mut M,
+    output: &mut dyn Write,
+) -> Result<(), Error> {
+    let failed = |cause| Error::System {
+        operation: Operation::Write,
+        name: b"-".to_vec(),
+        cause,
+    };
+    let whole = [Extent {
+        offset: 0,
+        length: member.stored,
+    }];
     let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
     let mut position = 0;
     while let Some(offset) = extents.offset() {
-        let most = usize::try_from(extents.left()).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        let most = usize::try_from(extents.left())
+            .unwrap_or(usize::MAX)
+            .min(PIECE_BYTES);
         let Some(data) = stream.data(most)? else {
             break;
         };
@@ -803,9 +1027,14 @@ pub fn write_out<M: MemberStream>(member: &Member, stream: &mut M, output: &mut 
 fn write_zeros(output: &mut dyn Write, mut count: u64) -> std::io::Result<()> {
     const ZEROS: [u8; 8192] = [0; 8192];
     while count > 0 {
-        let length = usize::try_from(count).unwrap_or(usize::MAX).min(ZEROS.len());
+        let length = usize::try_from(count)
+            .unwrap_or(usize::MAX)
+            .min(ZEROS.len());
         output.write_all(&ZEROS[..length])?;
         count -= length as u64;
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,10 @@ fn system(operation: Operation) -> impl FnOnce(io::Error) -> Blocked {
 }
 
 fn not_a_directory() -> Blocked {
-    Blocked::System(Operation::Open, io::Error::from_raw_os_error(errno::ENOTDIR))
+    Blocked::System(
+        Operation::Open,
+        io::Error::from_raw_os_error(errno::ENOTDIR),
+    )
 }
 
 /// A name for the kernel.
@@ -91,14 +94,24 @@ impl<D: Disk> Places<D> {
     ///
     /// # Errors
     /// One cannot be opened: its index and the cause.
-    pub(super) fn open(disk: &Arc<D>, paths: &[impl AsRef<Path>], unbounded: bool) -> Result<Self, (usize, io::Error)> {
-        let top = disk.open_path(Path::new("/")).and_then(|handle| disk.stat_dir(&handle)).map_err(|e| (0, e))?;
+    pub(super) fn open(
+        disk: &Arc<D>,
+        paths: &[impl AsRef<Path>],
+        unbounded: bool,
+    ) -> Result<Self, (usize, io::Error)> {
+        let top = disk
+            .open_path(Path::new("/"))
+            .and_then(|handle| disk.stat_dir(&handle))
+            .map_err(|e| (0, e))?;
         let mut roots = Vec::new();
         for (base, path) in paths.iter().enumerate() {
             let open = || Directory::new(&**disk, disk.open_path(path.as_ref())?, base, b"");
             let directory = open().map_err(|cause| (base, cause))?;
             let whole = directory.identity() == top.identity();
-            roots.push(Root { directory: Arc::new(directory), whole });
+            roots.push(Root {
+                directory: Arc::new(directory),
+                whole,
+            });
         }
         Ok(Self {
             disk: Arc::clone(disk),
@@ -120,7 +133,11 @@ impl<D: Disk> Places<D> {
         path: &[u8],
         mut make: Option<MakeMissing<'_, D>>,
     ) -> Result<Arc<Directory<D>>, Blocked> {
-        let base = if absolute { self.open_absolute()? } else { base };
+        let base = if absolute {
+            self.open_absolute()?
+        } else {
+            base
+        };
         if let Some(last) = &self.last
             && last.base == base
             && *last.path == *path
@@ -136,13 +153,25 @@ impl<D: Disk> Places<D> {
             if let Some(directory) = self.cached(base, &path[..known]) {
                 break directory;
             }
-            known = path[..known].iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+            known = path[..known]
+                .iter()
+                .rposition(|byte| *byte == b'/')
+                .unwrap_or(0);
         };
         let mut end = known;
         while end < path.len() {
             let start = if end == 0 { 0 } else { end + 1 };
-            end = path[start..].iter().position(|byte| *byte == b'/').map_or(path.len(), |length| start + length);
-            let next = self.step(&current, base, &path[start..end], &path[..end], make.as_mut())?;
+            end = path[start..]
+                .iter()
+                .position(|byte| *byte == b'/')
+                .map_or(path.len(), |length| start + length);
+            let next = self.step(
+                &current,
+                base,
+                &path[start..end],
+                &path[..end],
+                make.as_mut(),
+            )?;
             current = Arc::new(next);
             self.keep(&current);
         }
@@ -178,7 +207,8 @@ impl<D: Disk> Places<D> {
         let handle = match handle {
             Ok(handle) => handle,
             Err(error) if is_link_error(&error) => {
-                let directory = self.follow(self.root(base), current, &name, &mut MAX_LINKS.clone())?;
+                let directory =
+                    self.follow(self.root(base), current, &name, &mut MAX_LINKS.clone())?;
                 return self.wrap(directory, base, path);
             }
             Err(error) => return Err(Blocked::System(Operation::Open, error)),
@@ -198,17 +228,25 @@ impl<D: Disk> Places<D> {
         name: &CStr,
         budget: &mut u32,
     ) -> Result<D::Dir, Blocked> {
-        if self.refused_links.contains(&(at.device, at.inode, name.to_bytes().into())) {
+        if self
+            .refused_links
+            .contains(&(at.device, at.inode, name.to_bytes().into()))
+        {
             return Err(not_a_directory());
         }
         if *budget == 0 {
-            return Err(Blocked::System(Operation::Open, io::Error::from_raw_os_error(errno::ELOOP)));
+            return Err(Blocked::System(
+                Operation::Open,
+                io::Error::from_raw_os_error(errno::ELOOP),
+            ));
         }
         *budget -= 1;
         let target = match self.disk.read_link(&at.handle, name) {
             Ok(target) => target,
             // Not a link after all: a file where a directory should be.
-            Err(error) if error.raw_os_error() == Some(errno::EINVAL) => return Err(not_a_directory()),
+            Err(error) if error.raw_os_error() == Some(errno::EINVAL) => {
+                return Err(not_a_directory());
+            }
             Err(error) => return Err(Blocked::System(Operation::Open, error)),
         };
         let open = |at: &D::Dir, name: &CStr| self.disk.open_dir(at, name);
@@ -221,9 +259,15 @@ impl<D: Disk> Places<D> {
             open(&at.handle, c".")
         }
         .map_err(system(Operation::Open))?;
-        for component in target.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".") {
+        for component in target
+            .split(|byte| *byte == b'/')
+            .filter(|part| !part.is_empty() && *part != b".")
+        {
             if component == b".." && !self.unbounded {
-                let stat = self.disk.stat_dir(&current).map_err(system(Operation::Stat))?;
+                let stat = self
+                    .disk
+                    .stat_dir(&current)
+                    .map_err(system(Operation::Stat))?;
                 if stat.identity() == root.directory.identity() {
                     if root.whole {
                         continue;
@@ -246,18 +290,21 @@ impl<D: Disk> Places<D> {
 
     /// The directory that a symbolic link leads to, if it leads to one inside the destination.
     pub(super) fn link_to_directory(&self, at: &Directory<D>, name: &CStr) -> bool {
-        self.follow(self.root(at.base), at, name, &mut MAX_LINKS.clone()).is_ok()
+        self.follow(self.root(at.base), at, name, &mut MAX_LINKS.clone())
+            .is_ok()
     }
 
     /// A link was made that must not be followed.
     pub(super) fn refuse_link(&mut self, at: &Directory<D>, name: &CStr) {
-        self.refused_links.insert((at.device, at.inode, name.to_bytes().into()));
+        self.refused_links
+            .insert((at.device, at.inode, name.to_bytes().into()));
     }
 
     /// Something other than a refused link stands there now.
     pub(super) fn allow_link(&mut self, at: &Directory<D>, name: &CStr) {
         if !self.refused_links.is_empty() {
-            self.refused_links.remove(&(at.device, at.inode, name.to_bytes().into()));
+            self.refused_links
+                .remove(&(at.device, at.inode, name.to_bytes().into()));
         }
     }
 
@@ -276,9 +323,15 @@ impl<D: Disk> Places<D> {
 
     fn open_absolute(&mut self) -> Result<usize, Blocked> {
         if self.absolute.is_none() {
-            let handle = self.disk.open_path(Path::new("/")).map_err(system(Operation::Open))?;
+            let handle = self
+                .disk
+                .open_path(Path::new("/"))
+                .map_err(system(Operation::Open))?;
             let directory = Arc::new(self.wrap(handle, ABSOLUTE, b"")?);
-            self.absolute = Some(Root { directory, whole: true });
+            self.absolute = Some(Root {
+                directory,
+                whole: true,
+            });
         }
         Ok(ABSOLUTE)
     }
@@ -300,7 +353,13 @@ impl<D: Disk> Places<D> {
         }
         self.clock += 1;
         let key = (directory.base, directory.path.clone());
-        self.cache.insert(key, Cached { directory: Arc::clone(directory), used: self.clock });
+        self.cache.insert(
+            key,
+            Cached {
+                directory: Arc::clone(directory),
+                used: self.clock,
+            },
+        );
     }
 }
 

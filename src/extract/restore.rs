@@ -20,7 +20,10 @@ pub(super) struct Attributes {
 /// The permission bits as `ls` shows them, for messages.
 fn letters(mode: u32) -> Vec<u8> {
     let bit = |shift: u32, letter: u8| if mode >> shift & 1 == 1 { letter } else { b'-' };
-    let special = |shift: u32, execute: u32, with: u8, without: u8| match (mode >> shift & 1, mode >> execute & 1) {
+    let special = |shift: u32, execute: u32, with: u8, without: u8| match (
+        mode >> shift & 1,
+        mode >> execute & 1,
+    ) {
         (1, 1) => with,
         (1, _) => without,
         (_, 1) => b'x',
@@ -50,21 +53,40 @@ pub(super) fn apply<D: Disk>(
     let mut well = true;
     let mut check = |operation, detail: Option<Vec<u8>>, result: io::Result<()>| {
         if let Err(cause) = result {
-            inbox.post(Complaint::failure(name, Condition::System { operation, cause, target: detail }));
+            inbox.post(Complaint::failure(
+                name,
+                Condition::System {
+                    operation,
+                    cause,
+                    target: detail,
+                },
+            ));
             well = false;
         }
     };
     // The owner first: chown(2) clears set-id bits, which the mode then sets again.
     if let Some((uid, gid)) = attributes.owner {
         let detail = format!("uid {uid}, gid {gid}").into_bytes();
-        check(Operation::ChangeOwner, Some(detail), disk.set_owner(target, uid, gid));
+        check(
+            Operation::ChangeOwner,
+            Some(detail),
+            disk.set_owner(target, uid, gid),
+        );
     }
     if let Some(mode) = attributes.mode {
-        check(Operation::ChangeMode, Some(letters(mode)), disk.set_mode(target, mode));
+        check(
+            Operation::ChangeMode,
+            Some(letters(mode)),
+            disk.set_mode(target, mode),
+        );
     }
     // Times last: everything before may change them.
     if attributes.times != Times::default() {
-        check(Operation::SetTimes, None, disk.set_times(target, attributes.times));
+        check(
+            Operation::SetTimes,
+            None,
+            disk.set_times(target, attributes.times),
+        );
     }
     well
 }
