@@ -36,6 +36,9 @@ pub enum Call {
     SetOwner,
     SetMode,
     SetTimes,
+    SetAttribute,
+    RemoveAttribute,
+    AddFlags,
     Close,
     SyncFile,
     SyncDir,
@@ -179,6 +182,23 @@ impl<D: Disk> Disk for Faulty<D> {
     fn set_times(&self, target: &Target<'_, Self>, times: Times) -> io::Result<()> {
         self.enter(Call::SetTimes)?
             .set_times(&Self::below(target), times)
+    }
+    fn set_attribute(
+        &self,
+        target: &Target<'_, Self>,
+        name: &CStr,
+        value: &[u8],
+    ) -> io::Result<()> {
+        self.enter(Call::SetAttribute)?
+            .set_attribute(&Self::below(target), name, value)
+    }
+    fn remove_attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<()> {
+        self.enter(Call::RemoveAttribute)?
+            .remove_attribute(&Self::below(target), name)
+    }
+    fn add_flags(&self, target: &Target<'_, Self>, flags: u32) -> io::Result<()> {
+        self.enter(Call::AddFlags)?
+            .add_flags(&Self::below(target), flags)
     }
     fn close(&self, file: D::File) -> io::Result<()> {
         self.enter(Call::Close)?.close(file)

@@ -21,7 +21,10 @@ pub use os::Os;
 
 /// The error numbers that callers tell apart.
 pub mod errno {
-    pub use libc::{EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENOENT, ENOTDIR, ENOTEMPTY};
+    pub use libc::{
+        EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENODATA, ENOENT, ENOTDIR, ENOTEMPTY,
+        EOPNOTSUPP,
+    };
 }
 
 /// What an object on disk is.
@@ -224,6 +227,22 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// # Errors
     /// See the trait.
     fn set_times(&self, target: &Target<'_, Self>, times: Times) -> io::Result<()>;
+    /// setxattr(2) in its form for what `target` is.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn set_attribute(&self, target: &Target<'_, Self>, name: &CStr, value: &[u8])
+    -> io::Result<()>;
+    /// removexattr(2) in its form for what `target` is.
+    ///
+    /// # Errors
+    /// See the trait; `ENODATA` when there is none.
+    fn remove_attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<()>;
+    /// Adds file flags (`FS_IOC_SETFLAGS`, ioctl_iflags(2)) to those that are set.
+    ///
+    /// # Errors
+    /// See the trait; `ENOTTY` or `EOPNOTSUPP` where the file system or the object has none.
+    fn add_flags(&self, target: &Target<'_, Self>, flags: u32) -> io::Result<()>;
     /// close(2): on some file systems the last moment at which a failed write is reported.
     ///
     /// # Errors

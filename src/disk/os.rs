@@ -4,15 +4,16 @@
 //! sets both in one call. A [`File`] closes itself silently, so the close that reports errors is done by hand.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io;
-use std::os::fd::IntoRawFd;
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use filetime::FileTime;
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{self, AtFlags, FileType, IFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
 use rustix::process::{Gid, Uid};
 
 use super::{Access, Disk, FileKind, Node, Stat, Target, Times};
@@ -50,6 +51,14 @@ fn stat(raw: &fs::Stat) -> Stat {
 
 fn mode(bits: u32) -> Mode {
     Mode::from_raw_mode(bits & 0o7777)
+}
+
+/// The name of an object for calls that have no form with a directory handle (lsetxattr(2)): through the handle's own
+/// entry in /proc, so that the way there is not walked again.
+fn handle_path(dir: &File, name: &CStr) -> PathBuf {
+    Path::new("/proc/self/fd")
+        .join(dir.as_raw_fd().to_string())
+        .join(OsStr::from_bytes(name.to_bytes()))
 }
 
 /// Retries what a signal interrupted. A sync that was interrupted has not failed, and has promised nothing yet.
@@ -223,6 +232,40 @@ impl Disk for Os {
                 )?)
             }
         }
+    }
+
+    fn set_attribute(
+        &self,
+        target: &Target<'_, Self>,
+        name: &CStr,
+        value: &[u8],
+    ) -> io::Result<()> {
+        Ok(match target {
+            Target::File(file) | Target::Dir(file) => {
+                fs::fsetxattr(file, name, value, XattrFlags::empty())
+            }
+            Target::At(dir, at) => {
+                fs::lsetxattr(handle_path(dir, at), name, value, XattrFlags::empty())
+            }
+        }?)
+    }
+
+    fn remove_attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<()> {
+        Ok(match target {
+            Target::File(file) | Target::Dir(file) => fs::fremovexattr(file, name),
+            Target::At(dir, at) => fs::lremovexattr(handle_path(dir, at), name),
+        }?)
+    }
+
+    fn add_flags(&self, target: &Target<'_, Self>, flags: u32) -> io::Result<()> {
+        let (Target::File(file) | Target::Dir(file)) = target else {
+            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+        };
+        let now = fs::ioctl_getflags(file)?;
+        Ok(fs::ioctl_setflags(
+            file,
+            now | IFlags::from_bits_retain(flags),
+        )?)
     }
 
     fn close(&self, file: File) -> io::Result<()> {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
+use super::extras::Extras;
 use super::restore::{self, Attributes};
 use crate::commit::Ticket;
 use crate::disk::{Disk, Target};
@@ -28,6 +29,7 @@ pub(super) struct Writing<D: Disk> {
     pub(super) file: D::File,
     pub(super) name: Box<[u8]>,
     pub(super) attributes: Attributes,
+    pub(super) extras: Option<Box<Extras>>,
     /// The size to set at the end, for a file that ends in a hole.
     pub(super) size: Option<u64>,
     /// Something of it could not be written.
@@ -57,6 +59,7 @@ impl<D: Disk> Writing<D> {
             file,
             name,
             attributes,
+            extras,
             size,
             failed,
             cut,
@@ -77,7 +80,7 @@ impl<D: Disk> Writing<D> {
             inbox.post(Complaint::system(&name, Operation::Truncate, cause));
             well = false;
         }
-        well &= restore::apply(disk, inbox, &name, &target, &attributes);
+        well &= restore::apply(disk, inbox, &name, &target, &attributes, extras.as_deref());
         if well {
             ticket.finish_file(file, &name);
         } else if let Err(cause) = disk.close(file) {

@@ -11,6 +11,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::extras::Extras;
 use super::place::{Blocked, Places};
 use super::restore::{self, Attributes};
 use crate::commit::{Committer, Ticket};
@@ -25,7 +26,7 @@ const CHUNK: usize = 256;
 #[derive(Debug)]
 struct Pending<D: Disk> {
     /// From its last header.
-    attributes: Option<Attributes>,
+    attributes: Option<(Attributes, Option<Box<Extras>>)>,
     /// The member's name, for messages.
     name: Box<[u8]>,
     /// One for each of its headers.
@@ -66,7 +67,7 @@ impl<D: Disk> Fixups<D> {
         base: usize,
         path: &[u8],
         name: &[u8],
-        attributes: Attributes,
+        attributes: (Attributes, Option<Box<Extras>>),
         ticket: Ticket<D>,
     ) {
         let pending = self.entry(base, path, name);
@@ -129,8 +130,15 @@ impl<D: Disk> Fixups<D> {
                     }
                 };
                 let target = Target::<D>::Dir(&directory.handle);
-                let well = pending.attributes.is_none_or(|attributes| {
-                    restore::apply(disk, inbox, &pending.name, &target, &attributes)
+                let well = pending.attributes.is_none_or(|(attributes, extras)| {
+                    restore::apply(
+                        disk,
+                        inbox,
+                        &pending.name,
+                        &target,
+                        &attributes,
+                        extras.as_deref(),
+                    )
                 });
                 if well {
                     tickets.extend(pending.tickets);

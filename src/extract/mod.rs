@@ -5,7 +5,9 @@
 //! to the [`executor`]'s threads, which need no order. What directories need at the end waits in [`fixup`].
 //! Nothing here syncs: that is `commit`'s.
 
+mod acl;
 mod executor;
+mod extras;
 mod fixup;
 mod place;
 mod restore;
@@ -29,6 +31,7 @@ use crate::select::names::{components, is_absolute};
 use crate::stats;
 use crate::sys;
 use executor::{Executor, Writing};
+use extras::Extras;
 use fixup::Fixups;
 use place::{Blocked, MakeMissing, Places, c_string};
 use restore::Attributes;
@@ -544,7 +547,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         // Until it belongs to its owner nobody else may look into it, and no set-id bit may be there.
         let born = spot.directory.owner_at_birth();
         let ours = attributes.owner.is_none() || attributes.owner == born;
-        let first_mode = if ours { mode & 0o777 } else { mode & 0o700 };
+        let extras = Extras::of(member, &self.plan.extract);
+        let first_mode = match (ours, &extras) {
+            (true, None) => mode & 0o777,
+            // An attribute can only be set on a file that its owner may write.
+            (true, Some(_)) => mode & 0o777 | 0o200,
+            (false, _) => mode & 0o700 | 0o200,
+        };
         let begun = self
             .committer
             .begin(request.name, &spot.directory, member.size);
@@ -578,6 +587,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             file,
             name: request.name.into(),
             attributes,
+            extras,
             size: ends_in_hole.then_some(member.size),
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
@@ -682,7 +692,15 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             ..attributes
         };
         let target = Target::At(&spot.directory.handle, &spot.name);
-        if restore::apply(&*self.disk, &self.inbox, request.name, &target, &attributes) {
+        let extras = Extras::of(request.member, &self.plan.extract);
+        if restore::apply(
+            &*self.disk,
+            &self.inbox,
+            request.name,
+            &target,
+            &attributes,
+            extras.as_deref(),
+        ) {
             ticket.finish();
         }
         Ok(())
@@ -822,6 +840,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             file,
             name: request.name.into(),
             attributes: self.attributes(request),
+            extras: Extras::of(request.member, &self.plan.extract),
             size: None,
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
@@ -897,8 +916,14 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         if keep {
             ticket.finish();
         } else {
-            self.fixups
-                .add(spot.base, &spot.path, request.name, attributes, ticket);
+            let extras = Extras::of(member, &self.plan.extract);
+            self.fixups.add(
+                spot.base,
+                &spot.path,
+                request.name,
+                (attributes, extras),
+                ticket,
+            );
         }
         Ok(())
     }

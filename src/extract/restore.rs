@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::disk::{Disk, Target, Times};
+use super::extras::{Attribute, Extras};
+use crate::disk::{Disk, Target, Times, errno};
 use crate::error::{Complaint, Condition, Operation};
 use crate::observe::Inbox;
 
@@ -49,8 +50,16 @@ pub(super) fn apply<D: Disk>(
     name: &[u8],
     target: &Target<'_, D>,
     attributes: &Attributes,
+    extras: Option<&Extras>,
 ) -> bool {
     let mut well = true;
+    for problem in extras.iter().flat_map(|extras| &extras.problems) {
+        inbox.post(Complaint::failure(
+            name,
+            Condition::BadExtension(problem.clone()),
+        ));
+        well = false;
+    }
     let mut check = |operation, detail: Option<Vec<u8>>, result: io::Result<()>| {
         if let Err(cause) = result {
             inbox.post(Complaint::failure(
@@ -73,6 +82,28 @@ pub(super) fn apply<D: Disk>(
             disk.set_owner(target, uid, gid),
         );
     }
+    let set = |attribute: &Attribute| match &attribute.value {
+        Some(value) => disk.set_attribute(target, &attribute.name, value),
+        None => match disk.remove_attribute(target, &attribute.name) {
+            Err(error)
+                if matches!(
+                    error.raw_os_error(),
+                    Some(errno::ENODATA | errno::EOPNOTSUPP)
+                ) =>
+            {
+                Ok(())
+            }
+            result => result,
+        },
+    };
+    // Before a mode that takes the right to write away, which they need.
+    for attribute in extras.iter().flat_map(|extras| &extras.user) {
+        check(
+            Operation::SetAttribute,
+            Some(attribute.name.to_bytes().to_vec()),
+            set(attribute),
+        );
+    }
     if let Some(mode) = attributes.mode {
         check(
             Operation::ChangeMode,
@@ -80,13 +111,27 @@ pub(super) fn apply<D: Disk>(
             disk.set_mode(target, mode),
         );
     }
-    // Times last: everything before may change them.
+    for attribute in extras.iter().flat_map(|extras| &extras.system) {
+        check(
+            Operation::SetAttribute,
+            Some(attribute.name.to_bytes().to_vec()),
+            set(attribute),
+        );
+    }
+    // Times late: everything before may change them.
     if attributes.times != Times::default() {
         check(
             Operation::SetTimes,
             None,
             disk.set_times(target, attributes.times),
         );
+    }
+    // Flags last: an immutable file takes nothing else.
+    if let Some(flags) = extras
+        .map(|extras| extras.flags)
+        .filter(|flags| *flags != 0)
+    {
+        check(Operation::SetFlags, None, disk.add_flags(target, flags));
     }
     well
 }

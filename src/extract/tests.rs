@@ -130,6 +130,10 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             existing_directories: ExistingDirectories::Restore,
             keep_directory_symlink: false,
             secure_links: false,
+            acls: false,
+            xattrs: None,
+            selinux: false,
+            file_flags: false,
             no_directories: false,
         },
         durability: Durability {
