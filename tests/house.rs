@@ -11,7 +11,10 @@ const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
 const USES: [(&str, &[&str]); 15] = [
-    ("engine", &["extract", "select", "format", "filter", "disk", "sys"]),
+    (
+        "engine",
+        &["extract", "select", "format", "filter", "disk", "sys"],
+    ),
     ("extract", &["select", "commit", "disk", "sys"]),
     ("commit", &["disk"]),
     ("render", &[]),
@@ -61,25 +64,45 @@ fn sources(below: &Path) -> Vec<(PathBuf, String)> {
 
 /// The room a file of `src` belongs to.
 fn room(path: &Path) -> String {
-    let path = path.strip_prefix(source_dir().join("src")).expect("below src");
-    let first = path.components().next().expect("a name").as_os_str().to_str().expect("a plain name");
+    let path = path
+        .strip_prefix(source_dir().join("src"))
+        .expect("below src");
+    let first = path
+        .components()
+        .next()
+        .expect("a name")
+        .as_os_str()
+        .to_str()
+        .expect("a plain name");
     first.trim_end_matches(".rs").to_owned()
 }
 
 /// What follows each `prefix` in the code, up to the end of the identifier.
 fn named<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-    code.flat_map(move |line| line.match_indices(prefix).map(move |(at, _)| &line[at + prefix.len()..]))
-        .map(|rest| &rest[..rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len())])
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(move |line| {
+        line.match_indices(prefix)
+            .map(move |(at, _)| &line[at + prefix.len()..])
+    })
+    .map(|rest| {
+        &rest[..rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len())]
+    })
 }
 
 /// The code without its tests, which may look anywhere.
 fn without_tests(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().expect("at least one part")
+    text.split("#[cfg(test)]")
+        .next()
+        .expect("at least one part")
 }
 
 fn is_test_file(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
+    path.components()
+        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
 }
 
 #[test]
@@ -90,7 +113,9 @@ fn rooms_use_only_the_rooms_below_them() {
         if matches!(room.as_str(), "main" | "cli" | "lib") || is_test_file(&path) {
             continue;
         }
-        let allowed = uses.get(room.as_str()).unwrap_or_else(|| panic!("{room} is not in the map"));
+        let allowed = uses
+            .get(room.as_str())
+            .unwrap_or_else(|| panic!("{room} is not in the map"));
         for used in named(without_tests(&text), "crate::") {
             let shared = SHARED.contains(&used) && !SHARED.contains(&room.as_str());
             assert!(
@@ -111,11 +136,19 @@ fn each_package_has_one_door() {
         }
         for (package, rooms) in DOORS {
             let code = without_tests(&text);
-            let used = code.lines().filter(|line| !line.trim_start().starts_with("//")).any(|line| {
-                line.contains(&format!("{package}::")) && !line.contains(&format!("_{package}::"))
-                    && !line.contains(&format!("::{package}::"))
-            });
-            assert!(!used || rooms.contains(&room.as_str()), "{} uses {package}", path.display());
+            let used = code
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+                .any(|line| {
+                    line.contains(&format!("{package}::"))
+                        && !line.contains(&format!("_{package}::"))
+                        && !line.contains(&format!("::{package}::"))
+                });
+            assert!(
+                !used || rooms.contains(&room.as_str()),
+                "{} uses {package}",
+                path.display()
+            );
         }
     }
 }
@@ -150,6 +183,9 @@ fn every_fixture_is_described() {
     for entry in fs::read_dir(&root).expect("readable") {
         let entry = entry.expect("readable");
         let name = entry.file_name().into_string().expect("a plain name");
-        assert!(name == "README.md" || readme.contains(&name), "fixtures/README.md does not describe {name}");
+        assert!(
+            name == "README.md" || readme.contains(&name),
+            "fixtures/README.md does not describe {name}"
+        );
     }
 }

@@ -9,9 +9,17 @@ fn every_test_file_is_listed() {
     let listed = include_str!("main.rs");
     for entry in std::fs::read_dir(support::source_dir().join("tests")).expect("tests are there") {
         let path = entry.expect("readable").path();
-        let name = path.file_stem().expect("a name").to_str().expect("a plain name").to_owned();
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_str()
+            .expect("a plain name")
+            .to_owned();
         if path.extension().is_some_and(|extension| extension == "rs") && name != "main" {
-            assert!(listed.contains(&format!("mod {name};")), "tests/main.rs does not list {name}");
+            assert!(
+                listed.contains(&format!("mod {name};")),
+                "tests/main.rs does not list {name}"
+            );
         }
     }
 }

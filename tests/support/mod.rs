@@ -46,7 +46,11 @@ impl Workdir {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        if name.is_empty() { self.0.path().to_path_buf() } else { self.0.path().join(name) }
+        if name.is_empty() {
+            self.0.path().to_path_buf()
+        } else {
+            self.0.path().join(name)
+        }
     }
 
     /// An empty directory in it.
@@ -62,7 +66,12 @@ impl Workdir {
 
     /// Runs a shell line here; it has to succeed.
     pub fn sh(&self, line: &str) -> Ran {
-        let output = Command::new("sh").arg("-ec").arg(line).current_dir(self.path("")).output().expect("sh runs");
+        let output = Command::new("sh")
+            .arg("-ec")
+            .arg(line)
+            .current_dir(self.path(""))
+            .output()
+            .expect("sh runs");
         let ran = Ran::from(output);
         assert_eq!(ran.code, Some(0), "{line}\n{}{}", ran.stdout, ran.stderr);
         ran
@@ -75,12 +84,21 @@ impl Workdir {
 
     pub fn program(&self, name: &str) -> Program {
         let mut command = Command::new(env!("CARGO_BIN_EXE_durastar"));
-        command.arg0(name).current_dir(self.path("")).stdin(Stdio::null());
-        command.env_clear().env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
+        command
+            .arg0(name)
+            .current_dir(self.path(""))
+            .stdin(Stdio::null());
+        command
+            .env_clear()
+            .env("LC_ALL", "C.UTF-8")
+            .env("TZ", "UTC");
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
-        Program { command, input: None }
+        Program {
+            command,
+            input: None,
+        }
     }
 }
 
@@ -152,14 +170,24 @@ impl Ran {
     /// Succeeded without a word on standard error.
     #[track_caller]
     pub fn quiet(&self) -> &Self {
-        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "stdout: {}", self.stdout);
+        assert_eq!(
+            (self.code, self.stderr.as_str()),
+            (Some(0), ""),
+            "stdout: {}",
+            self.stdout
+        );
         self
     }
 
     /// Ended with this status and exactly these words on standard error.
     #[track_caller]
     pub fn says(&self, code: i32, stderr: &str) -> &Self {
-        assert_eq!((self.code, self.stderr.as_str()), (Some(code), stderr), "stdout: {}", self.stdout);
+        assert_eq!(
+            (self.code, self.stderr.as_str()),
+            (Some(code), stderr),
+            "stdout: {}",
+            self.stdout
+        );
         self
     }
 }
@@ -189,20 +217,28 @@ pub fn tree(root: &Path) -> BTreeMap<Vec<u8>, Object> {
         let contents = if kind.is_file() {
             fs::read(&path).expect("readable")
         } else if kind.is_symlink() {
-            fs::read_link(&path).expect("readable").into_os_string().into_vec()
+            fs::read_link(&path)
+                .expect("readable")
+                .into_os_string()
+                .into_vec()
         } else {
             Vec::new()
         };
         if kind.is_dir() {
-            let mut names: Vec<OsString> =
-                fs::read_dir(&path).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
+            let mut names: Vec<OsString> = fs::read_dir(&path)
+                .expect("readable")
+                .map(|entry| entry.expect("readable").file_name())
+                .collect();
             // The stack is emptied from its end.
             names.sort_by(|a, b| b.cmp(a));
             todo.extend(names.into_iter().map(|entry| name.join(entry)));
         }
         let key = name.as_os_str().as_bytes().to_vec();
         let same_as = if state.nlink() > 1 && !kind.is_dir() {
-            let first = inodes.entry((state.dev(), state.ino())).or_insert_with(|| key.clone()).clone();
+            let first = inodes
+                .entry((state.dev(), state.ino()))
+                .or_insert_with(|| key.clone())
+                .clone();
             (first != key).then_some(first)
         } else {
             None
@@ -212,7 +248,11 @@ pub fn tree(root: &Path) -> BTreeMap<Vec<u8>, Object> {
             owner: (state.uid(), state.gid()),
             mtime: (state.mtime(), state.mtime_nsec()),
             size: if kind.is_dir() { 0 } else { state.size() },
-            rdev: if kind.is_char_device() || kind.is_block_device() { state.rdev() } else { 0 },
+            rdev: if kind.is_char_device() || kind.is_block_device() {
+                state.rdev()
+            } else {
+                0
+            },
             contents,
             same_as,
         };
@@ -227,16 +267,25 @@ pub fn assert_same_tree(expected: &Path, found: &Path) {
     let (mut expected, mut found) = (tree(expected), tree(found));
     expected.remove(&b""[..]);
     found.remove(&b""[..]);
-    let names: std::collections::BTreeSet<_> = expected.keys().chain(found.keys()).cloned().collect();
+    let names: std::collections::BTreeSet<_> =
+        expected.keys().chain(found.keys()).cloned().collect();
     let different: Vec<String> = names
         .iter()
         .filter(|name| expected.get(*name) != found.get(*name))
         .take(5)
         .map(|name| {
             let brief = |object: Option<&Object>| {
-                object.map(|object| Object { contents: object.contents.iter().copied().take(40).collect(), ..object.clone() })
+                object.map(|object| Object {
+                    contents: object.contents.iter().copied().take(40).collect(),
+                    ..object.clone()
+                })
             };
-            format!("{}:\n  {:?}\n  {:?}", name.escape_ascii(), brief(expected.get(name)), brief(found.get(name)))
+            format!(
+                "{}:\n  {:?}\n  {:?}",
+                name.escape_ascii(),
+                brief(expected.get(name)),
+                brief(found.get(name))
+            )
         })
         .collect();
     assert!(different.is_empty(), "{}", different.join("\n"));

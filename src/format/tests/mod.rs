@@ -1,0 +1,4 @@
+//! Whole archives through the reader.
+
+mod support;
+mod writers;
