@@ -127,8 +127,12 @@ pub struct Selection {
     pub excludes: Vec<Pattern>,
     /// Components taken off the front of each name; members with no more than that are left out.
     pub strip_components: usize,
-    /// Keep leading slashes and `..` (`-P`, star's `-/` and `-..`).
+    /// Keep leading slashes (`-P`, star's `-/`).
     pub absolute_names: bool,
+    /// Restore members with `..` as a component of their names (`-P`, star's `-..`).
+    pub keep_dot_dot: bool,
+    /// Take the members that none of [`Selection::wanted`] matches (star's `-not`).
+    pub invert: bool,
     /// Only the contents of these: members before the first that is named so are passed over (`-K`).
     pub starting_at: Option<Vec<u8>>,
 }
