@@ -362,7 +362,7 @@ fn id(name: &'static str, field: &[u8], bad: &mut Vec<&'static str>) -> u64 {
 }
 
 fn seconds(name: &'static str, field: &[u8], bad: &mut Vec<&'static str>) -> Timestamp {
-    let seconds = number::field(field).unwrap_or_else(|| {
+    let seconds = number::seconds(field).unwrap_or_else(|| {
         bad.push(name);
         0
     });
@@ -375,7 +375,7 @@ fn optional_time(field: &[u8]) -> Option<Timestamp> {
     if number::is_blank(field) {
         return None;
     }
-    number::field(field).map(|seconds| Timestamp { seconds, nanos: 0 })
+    number::seconds(field).map(|seconds| Timestamp { seconds, nanos: 0 })
 }
 
 fn optional(field: &[u8]) -> Option<u64> {

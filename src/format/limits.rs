@@ -10,9 +10,9 @@ pub const BLOCK: usize = 512;
 /// directory by directory; 1 MiB is a tree of 4,096 levels of the longest component names.
 pub const NAME: usize = 1 << 20;
 
-/// Longest body of one pax extended header, in bytes. A sparse map of format 0.0 with [`EXTENTS`] extents stays below
-/// it as long as the file is smaller than 10 GB; attributes are at most 64 KiB each on Linux, all ACLs far less.
-pub const PAX_HEADER: u64 = 64 << 20;
+/// Longest body of one pax extended header, in bytes: half a million extents in a map of format 0.0. Attributes are at
+/// most 64 KiB each on Linux, all ACLs far less.
+pub const PAX_HEADER: u64 = 32 << 20;
 
 /// Longest value of a record that is kept for the consumer, in bytes: sixteen times Linux's `XATTR_SIZE_MAX`.
 pub const RECORD: usize = 1 << 20;
@@ -27,11 +27,12 @@ pub const RECORD_BYTES: usize = 16 << 20;
 /// Records of global headers that are kept for all later members; star writes seven, `git archive` one.
 pub const GLOBAL_RECORDS: usize = 64;
 
-/// Longest value of a record in a global header that is kept, in bytes. All of them are copied to every later member.
-pub const GLOBAL_RECORD: usize = 64 << 10;
+/// Bytes of all records of global headers that are kept, and of a name that holds for all later members. Each member gets
+/// a copy, so this bounds what a small member can cost.
+pub const GLOBAL_BYTES: usize = 16 << 10;
 
 /// Longest list of a directory's contents in a GNU incremental archive, in bytes.
-pub const DUMPDIR: u64 = 64 << 20;
+pub const DUMPDIR: u64 = 16 << 20;
 
 /// Extents of one sparse file: 16 bytes each, 16 MiB together.
 pub const EXTENTS: usize = 1 << 20;
@@ -40,7 +41,8 @@ pub const EXTENTS: usize = 1 << 20;
 /// room for the comments that bsdtar allows.
 pub const MAP_LINE: usize = 512;
 
-/// Complaints about one member that are reported one by one; what is wrong more often than this is said no more.
+/// Complaints about one member, and about all global headers of an archive, that are reported one by one; what is wrong
+/// more often than this is said no more.
 pub const COMPLAINTS: usize = 16;
 
 /// Largest piece of a member's data that is waited for when it does not fit in one piece, in bytes: large enough for

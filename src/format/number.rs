@@ -27,6 +27,19 @@ pub(crate) fn is_blank(field: &[u8]) -> bool {
     field.iter().all(|&byte| byte == 0 || byte == b' ')
 }
 
+/// The seconds in a time field. star writes times before 1970 as the 64 bits of a signed number behind a mark for a
+/// positive one.
+pub(crate) fn seconds(field_bytes: &[u8]) -> Option<i64> {
+    let wide = match field_bytes.first() {
+        Some(0x80) => wide(field_bytes)?,
+        _ => return field(field_bytes),
+    };
+    match i64::try_from(wide) {
+        Ok(seconds) => Some(seconds),
+        Err(_) => u64::try_from(wide).ok().map(u64::cast_signed),
+    }
+}
+
 fn octal(field: &[u8]) -> Option<i64> {
     let mut rest = skip_blanks(field);
     if let Some((0, after)) = rest.split_first() {
@@ -56,6 +69,10 @@ fn skip_blanks(field: &[u8]) -> &[u8] {
 }
 
 fn base256(field: &[u8]) -> Option<i64> {
+    wide(field).and_then(|value| i64::try_from(value).ok())
+}
+
+fn wide(field: &[u8]) -> Option<i128> {
     let (&first, rest) = field.split_first()?;
     // The mark is not part of the number; the bit below it is its sign.
     let negative = first & 0x40 != 0;
@@ -64,7 +81,7 @@ fn base256(field: &[u8]) -> Option<i64> {
     for &byte in rest.iter().take(14) {
         value = value * 256 + i128::from(byte);
     }
-    i64::try_from(value).ok()
+    Some(value)
 }
 
 /// The decimal number of a pax record: digits only (POSIX pax, "pax Extended Header Keywords").
@@ -189,6 +206,15 @@ mod tests {
         assert_eq!(field(b"\xc0\0\0\0\0\0\0\0\0\0\0\0"), None);
         assert_eq!(field(b"\x80\0\0\0\x80\0\0\0\0\0\0\0"), None);
         assert_eq!(unsigned(&[0xff; 8]), None);
+        assert_eq!(
+            seconds(b"\x80\0\0\0\xff\xff\xff\xff\xff\xfe\xae\x80"),
+            Some(-86_400)
+        );
+        assert_eq!(
+            seconds(b"\x80\0\0\x01\0\0\0\0\0\0\0\0"),
+            None,
+            "more than 64 bits"
+        );
     }
 
     #[test]

@@ -145,10 +145,10 @@ impl Overrides {
 
     fn apply(&mut self, scope: Scope, key: &[u8], value: &[u8]) -> Result<(), String> {
         match key {
-            b"path" => set_text(&mut self.path, key, value),
-            b"linkpath" => set_text(&mut self.link, key, value),
-            b"uname" => set_text(&mut self.uname, key, value),
-            b"gname" => set_text(&mut self.gname, key, value),
+            b"path" => set_text(&mut self.path, scope, key, value),
+            b"linkpath" => set_text(&mut self.link, scope, key, value),
+            b"uname" => set_text(&mut self.uname, scope, key, value),
+            b"gname" => set_text(&mut self.gname, scope, key, value),
             b"uid" => set(&mut self.uid, key, value, number::decimal),
             b"gid" => set(&mut self.gid, key, value, number::decimal),
             b"size" => set(&mut self.size, key, value, file_size),
@@ -170,6 +170,9 @@ impl Overrides {
                 self.keep(scope, key, value)
             }
             b"GNU.dumpdir" => {
+                if value.len() as u64 > limits::DUMPDIR {
+                    return Err(format!("{} too long", shown(key)));
+                }
                 self.dumpdir = Some((!value.is_empty()).then(|| value.to_vec()));
                 Ok(())
             }
@@ -204,9 +207,13 @@ impl Overrides {
     }
 
     fn keep(&mut self, scope: Scope, key: &[u8], value: &[u8]) -> Result<(), String> {
-        let (records, length) = match scope {
-            Scope::Member => (limits::RECORDS, limits::RECORD),
-            Scope::Global => (limits::GLOBAL_RECORDS, limits::GLOBAL_RECORD),
+        let (records, bytes, length) = match scope {
+            Scope::Member => (limits::RECORDS, limits::RECORD_BYTES, limits::RECORD),
+            Scope::Global => (
+                limits::GLOBAL_RECORDS,
+                limits::GLOBAL_BYTES,
+                limits::GLOBAL_BYTES,
+            ),
         };
         let size = key.len() + value.len();
         if size > length {
@@ -215,13 +222,16 @@ impl Overrides {
         if scope == Scope::Global {
             // Few, so a search is cheap; the later one counts, an empty one takes it back.
             self.records.retain(|record| record.key != key);
+            let lengths = self
+                .records
+                .iter()
+                .map(|kept| kept.key.len() + kept.value.len());
+            self.record_bytes = lengths.sum();
             if value.is_empty() {
                 return Ok(());
             }
         }
-        if self.records.len() >= records
-            || scope == Scope::Member && self.record_bytes + size > limits::RECORD_BYTES
-        {
+        if self.records.len() >= records || self.record_bytes + size > bytes {
             return Err("too many records".to_owned());
         }
         self.record_bytes += size;
@@ -253,10 +263,19 @@ fn set<T>(
 }
 
 /// Text ends at a NUL: no system can have one in a name.
-fn set_text(field: &mut Override<Vec<u8>>, key: &[u8], value: &[u8]) -> Result<(), String> {
+fn set_text(
+    field: &mut Override<Vec<u8>>,
+    scope: Scope,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), String> {
+    let most = match scope {
+        Scope::Member => limits::NAME,
+        Scope::Global => limits::GLOBAL_BYTES,
+    };
     set(field, key, value, |value| {
         let text = super::header::text(value);
-        (text.len() <= limits::NAME && !text.is_empty()).then(|| text.to_vec())
+        (text.len() <= most && !text.is_empty()).then(|| text.to_vec())
     })
 }
 

@@ -90,19 +90,17 @@ impl<F: ReadAt> SeekSource<F> {
     }
 
     /// Makes the buffer ours and moves what is in it to its beginning.
-    fn own_buffer(&mut self, size: usize) -> &mut Vec<u8> {
+    fn own_buffer(&mut self, size: usize) {
         let kept = self.ready.len();
-        let fits = Arc::get_mut(&mut self.buffer).is_some_and(|buffer| buffer.len() >= size);
-        if fits {
-            let buffer = Arc::get_mut(&mut self.buffer).expect("looked at above");
-            buffer.copy_within(self.ready.clone(), 0);
-        } else {
-            let mut buffer = vec![0; size];
-            buffer[..kept].copy_from_slice(&self.buffer[self.ready.clone()]);
-            self.buffer = Arc::new(buffer);
+        match Arc::get_mut(&mut self.buffer) {
+            Some(buffer) if buffer.len() >= size => buffer.copy_within(self.ready.clone(), 0),
+            _ => {
+                let mut buffer = vec![0; size];
+                buffer[..kept].copy_from_slice(&self.buffer[self.ready.clone()]);
+                self.buffer = Arc::new(buffer);
+            }
         }
         self.ready = 0..kept;
-        Arc::get_mut(&mut self.buffer).expect("new, or looked at above")
     }
 
     fn fill(&mut self, n: usize) -> io::Result<()> {
@@ -113,11 +111,10 @@ impl<F: ReadAt> SeekSource<F> {
         };
         self.moved = false;
         let end = n.max(self.ready.len() + self.pace).min(self.limit());
-        let place = self.at + self.ready.len() as u64;
+        let mut place = self.at + self.ready.len() as u64;
         let mut filled = self.ready.len();
         self.own_buffer(end);
-        let buffer = Arc::get_mut(&mut self.buffer).expect("owned above");
-        let mut place = place;
+        let buffer = Arc::get_mut(&mut self.buffer).expect("just made ours");
         while filled < n {
             match self.file.read_at(&mut buffer[filled..end], place) {
                 Ok(0) => break,

@@ -14,7 +14,10 @@ use crate::member::{Format, Kind, Member, Record};
 /// What pax records say and a [`Member`] has no single field for.
 #[derive(Default)]
 struct Facts {
+    /// The size, from the member's own records or the global ones.
     size: Option<u64>,
+    /// Whether it is from the member's own.
+    own_size: bool,
     real_size: Option<u64>,
     sparse: Option<Box<PaxRecords>>,
 }
@@ -54,7 +57,7 @@ impl<S: Source> Reader<S> {
             member.offset = part.offset.unwrap_or(0);
         }
         let is_data_link =
-            member.kind == Kind::HardLink && self.link_has_data(&member, size, facts.size)?;
+            member.kind == Kind::HardLink && self.link_has_data(&member, size, facts.own_size)?;
         let size = if needs_size(&member) || is_data_link {
             match facts.size.or(size) {
                 Some(size) => size,
@@ -141,6 +144,7 @@ impl<S: Source> Reader<S> {
             if member.kind == Kind::Regular && pick(local.socket, &None) == Some(true) {
                 member.kind = Kind::Socket;
             }
+            facts.own_size = local.size.flatten().is_some();
             facts.size = pick(local.size, &global.size);
             facts.real_size = pick(local.real_size, &None);
             hint = pick(local.format, &global.format);
@@ -176,9 +180,9 @@ impl<S: Source> Reader<S> {
         &mut self,
         member: &Member,
         size: Option<u64>,
-        pax_size: Option<u64>,
+        own_size: bool,
     ) -> Result<bool, Error> {
-        if pax_size.is_some() {
+        if own_size {
             return Ok(true);
         }
         if size.is_none_or(|size| size == 0) || matches!(member.format, Format::V7 | Format::Gnu) {

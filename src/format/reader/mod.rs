@@ -61,8 +61,11 @@ pub struct Reader<S> {
     /// Block number at which the search for a header began.
     gap: Option<u64>,
     over: Over,
+    /// The error that ended it, until it has been given.
+    error: Option<Error>,
     global: Overrides,
     has_global: bool,
+    global_complaints: usize,
     /// What the extension headers before the next member say.
     ahead: Ahead,
     /// The body of an extension header; kept for its memory.
@@ -129,8 +132,10 @@ impl<S: Source> Reader<S> {
             valid: false,
             gap: None,
             over: Over::No,
+            error: None,
             global: Overrides::default(),
             has_global: false,
+            global_complaints: 0,
             ahead: Ahead::default(),
             body: Vec::new(),
         }
@@ -287,6 +292,7 @@ impl<S: Source> Reader<S> {
     /// No whole block is left.
     fn input_ended(&mut self) -> Result<Step, Error> {
         if !self.valid {
+            self.gap = None;
             return Err(Error::NotAnArchive);
         }
         // Part of a block between members is padding of the device, as GNU tar takes it.
@@ -298,6 +304,7 @@ impl<S: Source> Reader<S> {
     /// After one zero block, which has this number.
     fn zero_block(&mut self, number: u64) -> Result<Option<Step>, Error> {
         if self.gap.is_some() && !self.valid {
+            self.gap = None;
             return Err(Error::NotAnArchive);
         }
         self.valid = true;
@@ -355,9 +362,13 @@ impl<S: Source> Reader<S> {
         if !self.read_body(size, limits::PAX_HEADER)? {
             return Ok(());
         }
-        let ahead = &mut self.ahead;
-        self.global
-            .take(Scope::Global, &self.body, |what| ahead.fail(what));
+        let (complaints, said) = (&mut self.complaints, &mut self.global_complaints);
+        self.global.take(Scope::Global, &self.body, |what| {
+            if *said < limits::COMPLAINTS {
+                *said += 1;
+                complaints.push_back(Complaint::failure(b"", Condition::BadExtension(what)));
+            }
+        });
         self.has_global = true;
         // A map is of one file; for all of them it makes no sense.
         self.global.sparse = None;
@@ -442,23 +453,29 @@ impl<S: Source> MemberStream for Reader<S> {
             if let Some(member) = self.ready.take() {
                 return Ok(Event::Member(member));
             }
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
             match self.over {
-                Over::No | Over::Failed => {}
+                Over::No => {}
                 Over::End => return Ok(Event::End),
                 Over::NotAnArchive => return Err(Error::NotAnArchive),
                 Over::UnexpectedEnd(block) => return Err(Error::UnexpectedEnd { block }),
+                // The source gives its error again.
+                Over::Failed => {
+                    self.look(BLOCK)?;
+                    return Err(self.unexpected_end());
+                }
             }
             match self.step() {
                 Ok(Step::Something) => {}
                 Ok(Step::End) => self.over = Over::End,
                 Err(error) => {
-                    self.failed(&error);
-                    // What was found out before the end still counts.
+                    // What was found out before the end is said first.
                     self.close_gap();
                     self.forget_ahead();
-                    if self.complaints.is_empty() || self.over == Over::Failed {
-                        return Err(error);
-                    }
+                    self.failed(&error);
+                    self.error = Some(error);
                 }
             }
         }
@@ -472,7 +489,13 @@ impl<S: Source> MemberStream for Reader<S> {
             return Err(Error::UnexpectedEnd { block });
         }
         let (want, most) = self.piece(most);
-        let seen = self.look(want)?.len().min(most);
+        let seen = match self.look(want) {
+            Ok(seen) => seen.len().min(most),
+            Err(error) => {
+                self.failed(&error);
+                return Err(error);
+            }
+        };
         let n = match seen as u64 {
             0 => {
                 let error = self.unexpected_end();
