@@ -48,6 +48,13 @@ pub fn raise_open_files() -> u64 {
     limit.rlim_cur
 }
 
+/// How many files this process may have open: the soft limit.
+#[must_use]
+pub fn open_files() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
 /// Gives SIGPIPE its default again, which Rust's run time takes away: a closed pipe then ends the program quietly, as
 /// it ends every other tar.
 pub fn reset_sigpipe() {
