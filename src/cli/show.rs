@@ -238,3 +238,7 @@ impl Observer for Show<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "show_tests.rs"]
+mod tests;

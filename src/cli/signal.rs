@@ -102,7 +102,7 @@ pub(crate) fn watch(dialect: Dialect, command: &Command, message: &Arc<Message>,
     let _ = std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            while let Ok(signal) = watcher.next() {
+            while let Ok(signal) = watcher.wait() {
                 desk.take(signal);
             }
         });

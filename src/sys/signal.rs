@@ -38,7 +38,7 @@ impl Watcher {
     ///
     /// # Errors
     /// The pipe cannot be read.
-    pub fn next(&mut self) -> io::Result<Signal> {
+    pub fn wait(&mut self) -> io::Result<Signal> {
         let mut byte = [0_u8];
         self.pipe.read_exact(&mut byte)?;
         Ok(Signal::from(byte[0]))

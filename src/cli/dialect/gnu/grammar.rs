@@ -86,23 +86,19 @@ fn expand(words: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, UsageError> {
     let mut expanded = Vec::new();
     let mut rest = rest.iter();
     for &letter in bundle {
-        let row = short(letter).ok_or_else(|| UsageError::UnknownShort(char::from(letter)))?;
-        match row.value {
-            Value::Required(_) => {
-                let value = rest
-                    .next()
-                    .ok_or_else(|| UsageError::OldNeedsValue(char::from(letter)))?;
-                // Attached, so that a value cannot be taken for an option.
-                let mut word = vec![b'-', letter];
-                word.extend_from_slice(value);
-                if value.is_empty() {
-                    expanded.push(word);
-                    expanded.push(Vec::new());
-                } else {
-                    expanded.push(word);
-                }
-            }
-            _ => expanded.push(vec![b'-', letter]),
+        // Attached, so that a value cannot be taken for an option. A letter that is none is left for clap to find:
+        // GNU tar misses values first.
+        let mut word = vec![b'-', letter];
+        if short(letter).is_some_and(|row| matches!(row.value, Value::Required(_))) {
+            let value = rest
+                .next()
+                .ok_or_else(|| UsageError::OldNeedsValue(char::from(letter)))?;
+            word.extend_from_slice(value);
+            let empty = value.is_empty();
+            expanded.push(word);
+            expanded.extend(empty.then(Vec::new));
+        } else {
+            expanded.push(word);
         }
     }
     expanded.extend(rest.cloned());

@@ -132,10 +132,10 @@ fn has_name(row: &OptionDef, text: &[u8]) -> bool {
 }
 
 /// `name=value`, where the name is one of an option with a value.
-fn assignment<'a>(
-    text: &'a [u8],
+fn assignment(
+    text: &[u8],
     mut rows: impl Iterator<Item = &'static OptionDef>,
-) -> Option<(&'static OptionDef, &'a [u8])> {
+) -> Option<(&'static OptionDef, &[u8])> {
     let at = text.iter().position(|&byte| byte == b'=')?;
     let row = rows.find(|row| row.value != Value::None && has_name(row, &text[..at]))?;
     Some((row, &text[at + 1..]))
