@@ -1,5 +1,22 @@
 //! Archive formats: bytes in, members out.
+//!
+//! [`Reader`] reads tar archives of every format by recognition, from any [`Source`].
 
+mod header;
+pub mod limits;
+mod number;
+mod pax;
+mod reader;
+mod seek;
+mod slice;
 mod source;
+mod sparse;
+mod swap;
+#[cfg(test)]
+mod tests;
 
+pub use reader::{Options, Reader};
+pub use seek::{ReadAt, SeekSource, SeekSpan};
+pub use slice::{SliceSource, SliceSpan};
 pub use source::Source;
+pub use swap::{SwapRead, is_byte_swapped};

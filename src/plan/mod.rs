@@ -209,8 +209,25 @@ pub struct Extract {
     pub keep_directory_symlink: bool,
     /// Links that are absolute or climb with `..`: made, or refused with a complaint (star's `-secure-links`).
     pub secure_links: bool,
+    /// Set access control lists (`--acls`, star's `-acl`).
+    pub acls: bool,
+    /// Set extended attributes, those that this lets through (`--xattrs`, star's `-xattr-linux`).
+    pub xattrs: Option<XattrSelection>,
+    /// Set SELinux contexts (`--selinux`).
+    pub selinux: bool,
+    /// Set file flags such as immutable or nodump (star's `-xfflags`).
+    pub file_flags: bool,
     /// Do not make directories that are only implied by the names of members, nor directory members (star's `-d`).
     pub no_directories: bool,
+}
+
+/// Which extended attributes are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XattrSelection {
+    /// Only those that match one of these; when empty those of the `user` namespace, as GNU tar.
+    pub include: Vec<Pattern>,
+    /// Not those that match one of these.
+    pub exclude: Vec<Pattern>,
 }
 
 /// What to do about a file that is there already.

@@ -1,0 +1,5 @@
+//! Whole archives through the reader.
+
+mod fixtures;
+mod support;
+mod writers;
