@@ -316,6 +316,25 @@ impl<'a> Fold<'a> {
             Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
             &Setting::SecureLinks(on) => extract.secure_links = on,
             Setting::NoDirectories => extract.no_directories = true,
+            &Setting::Acls(on) => extract.acls = on,
+            Setting::AclsAndPermissions => {
+                extract.acls = true;
+                extract.same_permissions = true;
+            }
+            Setting::Xattrs(true) => {
+                extract.xattrs.get_or_insert_default();
+            }
+            Setting::Xattrs(false) => extract.xattrs = None,
+            Setting::XattrsInclude(mask) => {
+                let xattrs = extract.xattrs.get_or_insert_default();
+                xattrs.include.push(attribute_mask(mask));
+            }
+            Setting::XattrsExclude(mask) => {
+                let xattrs = extract.xattrs.get_or_insert_default();
+                xattrs.exclude.push(attribute_mask(mask));
+            }
+            &Setting::Selinux(on) => extract.selinux = on,
+            Setting::FileFlags => extract.file_flags = true,
 
             &Setting::Durability(mode) => plan.durability.mode = mode,
             &Setting::Window { members, bytes } => {
@@ -534,6 +553,15 @@ fn volume(name: &[u8]) -> Volume {
         Volume::Standard
     } else {
         Volume::File(PathBuf::from(std::ffi::OsStr::from_bytes(name)))
+    }
+}
+
+/// A mask of attribute names: a whole name, with wildcards.
+fn attribute_mask(text: &[u8]) -> Pattern {
+    Pattern {
+        wildcards: true,
+        recursive: false,
+        ..Pattern::literal(text)
     }
 }
 

@@ -263,10 +263,10 @@ fn what_is_not_built_is_refused_by_name() {
     };
     assert_eq!(option, "--transform");
     assert!(instead.contains("--strip-components"));
-    let UsageError::Refused { option, .. } = error(STAR, "-x -acl f=a") else {
+    let UsageError::Refused { option, .. } = error(STAR, "-x -install f=a") else {
         panic!("not refused")
     };
-    assert_eq!(option, "-acl");
+    assert_eq!(option, "-install");
 }
 
 #[test]
@@ -602,4 +602,25 @@ fn output_and_times_and_directories() {
     assert!(!plan(GNU, "-xm").extract.mtime);
     assert!(plan(STAR, "-x -d").extract.no_directories);
     assert!(plan(GNU, "-x --numeric-owner").extract.numeric_owner);
+}
+
+#[test]
+fn attributes_beyond_the_mode() {
+    let extract = |dialect, line: &str| plan(dialect, line).extract;
+    let plain = extract(GNU, "-x");
+    assert!(!plain.acls && !plain.selinux && !plain.file_flags && plain.xattrs.is_none());
+    assert!(extract(GNU, "-x --acls").acls && !extract(GNU, "-x --acls --no-acls").acls);
+    assert!(extract(GNU, "-x --selinux").selinux);
+    assert!(!extract(GNU, "-x --selinux --no-selinux").selinux);
+    let all = extract(GNU, "-x --xattrs").xattrs.unwrap();
+    assert!(all.include.is_empty() && all.exclude.is_empty());
+    assert!(extract(GNU, "-x --xattrs --no-xattrs").xattrs.is_none());
+    let line = "-x --xattrs-include=* --xattrs-exclude=user.a --xattrs";
+    let some = extract(GNU, line).xattrs.unwrap();
+    assert_eq!(some.include[0].text, b"*");
+    assert_eq!(some.exclude[0].text, b"user.a");
+    assert!(some.include[0].wildcards && !some.exclude[0].recursive);
+    let star = extract(STAR, "-x -acl -xattr-linux -xfflags");
+    assert!(star.acls && star.same_permissions && star.file_flags);
+    assert_eq!(star.xattrs.unwrap().include[0].text, b"*");
 }
