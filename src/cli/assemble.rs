@@ -596,5 +596,4 @@ fn same(one: &Compression, other: &Compression) -> bool {
 }
 
 #[cfg(test)]
-#[path = "assemble_tests.rs"]
 mod tests;

@@ -240,5 +240,4 @@ impl Observer for Show<'_> {
 }
 
 #[cfg(test)]
-#[path = "show_tests.rs"]
 mod tests;

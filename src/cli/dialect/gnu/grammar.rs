@@ -315,5 +315,4 @@ pub(crate) fn parse_variable(
 }
 
 #[cfg(test)]
-#[path = "grammar_tests.rs"]
 mod tests;

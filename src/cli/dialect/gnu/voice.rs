@@ -343,5 +343,4 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
 }
 
 #[cfg(test)]
-#[path = "voice_tests.rs"]
 mod tests;

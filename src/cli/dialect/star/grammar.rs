@@ -171,5 +171,4 @@ fn give(row: &'static OptionDef, spelt: String, value: Option<&[u8]>) -> Result<
 }
 
 #[cfg(test)]
-#[path = "grammar_tests.rs"]
 mod tests;

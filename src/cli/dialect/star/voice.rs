@@ -317,5 +317,4 @@ impl Problems {
 }
 
 #[cfg(test)]
-#[path = "voice_tests.rs"]
 mod tests;

@@ -1,3 +1,5 @@
+//! GNU tar's sentences, as it prints them in the C locale.
+
 use std::io;
 
 use durastar::member::Timestamp;

@@ -1,3 +1,5 @@
+//! Each row of the table in each spelling, and what is a bundle, a value or a member.
+
 use super::{Dialect, Gives, OPTIONS, UsageError, Value, parse};
 use crate::cli::dialect::star::voice::usage_error;
 use crate::cli::dialect::voice::Line;

@@ -1,3 +1,5 @@
+//! Each row of the table in each spelling, and mistakes in GNU tar's words.
+
 use super::{Category, Dialect, Given, Gives, Setting, UsageError, Value, parse, split_words};
 use crate::cli::dialect::gnu::voice::{Marks, usage_error};
 use crate::cli::dialect::voice::Line;

@@ -1,3 +1,5 @@
+//! star's sentences and its summary of problems.
+
 use std::io;
 
 use super::{Complaint, Condition, Error, Line, Operation, Problems, complaint, fatal};

@@ -1,3 +1,5 @@
+//! Command lines to plans: both dialects' defaults, and what each setting changes.
+
 use std::io;
 use std::path::PathBuf;
 

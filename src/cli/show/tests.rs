@@ -1,3 +1,5 @@
+//! What comes out on which stream while a run is observed.
+
 use std::cell::Cell;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
