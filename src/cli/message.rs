@@ -187,11 +187,17 @@ pub(crate) struct Contents<'a>(&'a Message);
 
 impl Write for Contents<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.streams().out.write(bytes)
+        let mut streams = self.0.streams();
+        let result = streams.out.write(bytes);
+        streams.broken |= result.is_err();
+        result
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.streams().out.flush()
+        let mut streams = self.0.streams();
+        let result = streams.out.flush();
+        streams.broken |= result.is_err();
+        result
     }
 }
 
@@ -253,6 +259,15 @@ pub(crate) mod tests {
         message.progress("1 member");
         message.err(&[Line::said("no")]);
         assert_eq!(both.text(), "1 member\r\x1b[Ktar: no\n");
+    }
+
+    #[test]
+    fn who_writes_contents_reports_that_it_failed() {
+        let message = Message::with(b"tar", Box::new(Full), Box::new(io::sink()));
+        message.contents().write_all(b"a").unwrap();
+        message.contents().flush().unwrap_err();
+        assert!(message.failed());
+        message.finish().unwrap();
     }
 
     #[test]

@@ -113,3 +113,20 @@ extern "C" fn handle(signal: libc::c_int) {
         *errno = saved;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{USER_2, watch};
+
+    // One test: a process watches once.
+    #[test]
+    fn a_signal_arrives_as_a_message() {
+        let mut watcher = watch(&[USER_2]).unwrap();
+        for _ in 0..2 {
+            // SAFETY: the handler for this signal is installed, so raising it ends nothing.
+            unsafe { libc::raise(USER_2) };
+            assert_eq!(watcher.wait().unwrap(), USER_2);
+        }
+        watch(&[USER_2]).unwrap_err();
+    }
+}

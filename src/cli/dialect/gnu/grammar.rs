@@ -211,7 +211,13 @@ fn translate(error: &clap::Error, words: &[Vec<u8>]) -> UsageError {
     };
     match error.kind() {
         ErrorKind::UnknownArgument => match invalid.strip_prefix("--") {
-            Some(beginning) => unknown_long(beginning, words),
+            Some(beginning) => {
+                let similar = match error.get(ContextKind::SuggestedArg) {
+                    Some(ContextValue::String(similar)) => Some(name_in(similar)),
+                    _ => None,
+                };
+                unknown_long(beginning, words, similar)
+            }
             None => UsageError::UnknownShort(invalid.chars().nth(1).unwrap_or('-')),
         },
         // An attached value where there is none.
@@ -230,7 +236,7 @@ fn translate(error: &clap::Error, words: &[Vec<u8>]) -> UsageError {
 }
 
 /// The word that clap did not know, with its value as GNU tar prints it, or the options it may mean.
-fn unknown_long(beginning: &str, words: &[Vec<u8>]) -> UsageError {
+fn unknown_long(beginning: &str, words: &[Vec<u8>], similar: Option<String>) -> UsageError {
     let given = words
         .iter()
         .find(|word| {
@@ -253,7 +259,10 @@ fn unknown_long(beginning: &str, words: &[Vec<u8>]) -> UsageError {
             possibilities,
         }
     } else {
-        UsageError::UnknownLong(given)
+        UsageError::UnknownLong {
+            word: given,
+            similar,
+        }
     }
 }
 

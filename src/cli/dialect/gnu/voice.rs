@@ -69,8 +69,15 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
             b"You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
                 .to_vec(),
         ),
-        UsageError::UnknownLong(word) => {
-            with_help(sentence!["unrecognized option '", name(word, b""), "'"])
+        UsageError::UnknownLong { word, similar } => {
+            let mut lines = with_help(sentence!["unrecognized option '", name(word, b""), "'"]);
+            // Under its other names the program says what GNU tar says and no more.
+            if let Some(similar) = similar
+                && program == b"durastar"
+            {
+                lines.insert(1, Line::said(format!("did you mean '{similar}'?")));
+            }
+            lines
         }
         UsageError::UnknownShort(letter) | UsageError::UnknownOld(letter) => {
             with_help(sentence!["invalid option -- '", shown(*letter), "'"])

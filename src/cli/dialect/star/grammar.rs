@@ -86,9 +86,9 @@ fn dashed(
         return Ok(vec![give(row, spelt(word), Some(value))?]);
     }
     if two {
-        return Err(UsageError::UnknownLong(word.to_vec()));
+        return Err(unknown(word));
     }
-    bundle(text, next)?.ok_or_else(|| UsageError::UnknownLong(word.to_vec()))
+    bundle(text, next)?.ok_or_else(|| unknown(word))
 }
 
 /// A bundle of letters; the last may have a value, after `=` or as the next word. `None` when it is none.
@@ -119,6 +119,13 @@ fn bundle(
         return Ok(Some(settings));
     }
     Ok(Some(settings))
+}
+
+fn unknown(word: &[u8]) -> UsageError {
+    UsageError::UnknownLong {
+        word: word.to_vec(),
+        similar: None,
+    }
 }
 
 /// The row with exactly this name.

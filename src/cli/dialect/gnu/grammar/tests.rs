@@ -335,6 +335,13 @@ fn an_ambiguous_name_lists_what_it_may_mean() {
 }
 
 #[test]
+fn durastar_itself_suggests_what_was_meant() {
+    let lines = usage_error(&error("--sinc=none"), b"durastar", Marks::of(&|_| None));
+    assert_eq!(lines[1], Line::said("did you mean '--sync'?"));
+    assert!(!said("--sinc=none").contains("did you mean"));
+}
+
+#[test]
 fn a_word_out_of_a_list_is_told_with_the_list() {
     assert_eq!(
         said("--sync=often"),
