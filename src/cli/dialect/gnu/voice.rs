@@ -184,7 +184,10 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
         }
         UsageError::Environment(variable, inner) => {
             let mut lines = usage_error(inner, program, marks);
-            lines.push(Line::said(format!("error parsing {variable}")));
+            // GNU tar says so of what its option parser finds; a bad value ends it on the spot.
+            if !matches!(**inner, UsageError::BadValue { .. }) {
+                lines.push(Line::said(format!("error parsing {variable}")));
+            }
             lines
         }
         UsageError::Personality { name: asked, known } => {
