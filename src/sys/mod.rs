@@ -20,7 +20,7 @@ use std::num::NonZeroUsize;
 pub fn take_umask() -> u32 {
     // SAFETY: umask(2) takes any value, touches no memory and cannot fail.
     let previous = unsafe { libc::umask(0) };
-    u32::from(previous) & 0o777
+    previous & 0o777
 }
 
 /// Raises the soft limit of open files to the hard one and gives back the limit now in force.
