@@ -79,11 +79,21 @@ pub fn run_on<D: Disk>(
         stats: Stats::default(),
         promise: Promise::NotMade,
         prefixes: HashSet::new(),
-        observer: Counting { observer, failures: 0, warnings: 0, stopped: false },
+        observer: Counting {
+            observer,
+            failures: 0,
+            warnings: 0,
+            stopped: false,
+        },
     };
     run.stats.input.record_bytes = plan.archive.record_bytes as u64;
     let error = run.all(disk, output).err();
-    let Run { mut stats, promise, observer, .. } = run;
+    let Run {
+        mut stats,
+        promise,
+        observer,
+        ..
+    } = run;
     stats.restored.failures = observer.failures;
     stats.restored.warnings = observer.warnings;
     stats.wall = started.elapsed();
@@ -93,7 +103,12 @@ pub fn run_on<D: Disk>(
         (Promise::Kept, Some(_)) => Promise::Broken,
         (promise, _) => promise,
     };
-    Outcome { stats, error, promise, bottleneck }
+    Outcome {
+        stats,
+        error,
+        promise,
+        bottleneck,
+    }
 }
 
 /// Passes everything on, and counts complaints.
@@ -128,7 +143,11 @@ impl Observer for Counting<'_> {
     }
 
     fn verdict(&mut self) -> Verdict {
-        let verdict = if self.stopped { Verdict::Stop } else { self.observer.verdict() };
+        let verdict = if self.stopped {
+            Verdict::Stop
+        } else {
+            self.observer.verdict()
+        };
         self.stopped |= verdict == Verdict::Stop;
         verdict
     }
@@ -162,7 +181,9 @@ impl Run<'_> {
                 if result.is_ok() {
                     // To the last record: a decompressor checks its sums there, and a program on the other side of a
                     // pipe ends by itself.
-                    result = members.drain().map_err(|error| self.named(error, reader.name()));
+                    result = members
+                        .drain()
+                        .map_err(|error| self.named(error, reader.name()));
                 }
                 self.end_reader(members.into_source(), reader, result)
             }
@@ -170,7 +191,10 @@ impl Run<'_> {
     }
 
     fn options(&self) -> Options {
-        Options { ignore_zeros: self.plan.archive.ignore_zeros, ..Options::default() }
+        Options {
+            ignore_zeros: self.plan.archive.ignore_zeros,
+            ..Options::default()
+        }
     }
 
     /// A source that seeks, where that is wanted and the archive is a plain file; otherwise the file is given back.
@@ -192,11 +216,17 @@ impl Run<'_> {
     }
 
     /// Waits for the reader; what it has to say comes after what was wrong with the members.
-    fn end_reader(&mut self, source: RingSource, reader: Reader, result: Result<(), Error>) -> Result<(), Error> {
+    fn end_reader(
+        &mut self,
+        source: RingSource,
+        reader: Reader,
+        result: Result<(), Error>,
+    ) -> Result<(), Error> {
         let name = reader.name().to_vec();
         let report = reader.finish(source, &mut self.stats)?;
         for warning in report.warnings {
-            self.observer.complaint(&Complaint::warning(b"", Condition::Decompression(warning)));
+            self.observer
+                .complaint(&Complaint::warning(b"", Condition::Decompression(warning)));
         }
         match (result, report.error) {
             (Ok(()), Some(error)) => Err(read_error(error, &name)),
@@ -206,12 +236,18 @@ impl Run<'_> {
 
     fn named(&self, error: Error, archive: &[u8]) -> Error {
         match error {
-            Error::System { operation, name, cause } if name.is_empty() => {
-                match read_error(cause, archive) {
-                    Error::System { name, cause, .. } => Error::System { operation, name, cause },
-                    other => other,
-                }
-            }
+            Error::System {
+                operation,
+                name,
+                cause,
+            } if name.is_empty() => match read_error(cause, archive) {
+                Error::System { name, cause, .. } => Error::System {
+                    operation,
+                    name,
+                    cause,
+                },
+                other => other,
+            },
             other => other,
         }
     }
@@ -231,16 +267,18 @@ impl Run<'_> {
                 run.stats.restored.members += 1;
                 Ok(())
             }),
-            Job::ExtractToOutput => self.each_member(members, &mut selector, |run, member, chosen, members| {
-                if member.kind == Kind::Regular {
-                    run.observer.member(member, &chosen.name);
-                    run.stats.restored.members += 1;
-                    run.stats.restored.files += 1;
-                    run.stats.restored.file_bytes += member.size;
-                    write_out(member, members, output)?;
-                }
-                Ok(())
-            }),
+            Job::ExtractToOutput => {
+                self.each_member(members, &mut selector, |run, member, chosen, members| {
+                    if member.kind == Kind::Regular {
+                        run.observer.member(member, &chosen.name);
+                        run.stats.restored.members += 1;
+                        run.stats.restored.files += 1;
+                        run.stats.restored.file_bytes += member.size;
+                        write_out(member, members, output)?;
+                    }
+                    Ok(())
+                })
+            }
             Job::Extract => self.extract(disk, members, &mut selector),
         };
         result = result.map_err(|error| self.named(error, archive));
@@ -257,9 +295,10 @@ impl Run<'_> {
         &mut self,
         disk: &Arc<D>,
         members: &mut Members<S>,
-        selector: &mut Selector,
+        selector: &mut Selector<'_>,
     ) -> Result<(), Error> {
-        let mut extractor = Extractor::<D, S::Span>::new(Arc::clone(disk), self.plan, sys::open_files())?;
+        let mut extractor =
+            Extractor::<D, S::Span>::new(Arc::clone(disk), self.plan, sys::open_files())?;
         let result = loop {
             if members.would_wait() {
                 extractor.before_waiting(&mut self.observer);
@@ -291,13 +330,17 @@ impl Run<'_> {
             (_, true) => Promise::Kept,
             (_, false) => Promise::Broken,
         };
-        if finished.well { result } else { result.and(Err(Error::Panic("durastar-write"))) }
+        if finished.well {
+            result
+        } else {
+            result.and(Err(Error::Panic("durastar-write")))
+        }
     }
 
     fn each_member<S: Source>(
         &mut self,
         members: &mut Members<S>,
-        selector: &mut Selector,
+        selector: &mut Selector<'_>,
         mut take: impl FnMut(&mut Self, &Member, &Chosen, &mut Members<S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         loop {
@@ -310,12 +353,13 @@ impl Run<'_> {
     }
 
     /// The next step, or `None` at the end.
-    fn next<S: Source>(&mut self, members: &mut Members<S>, selector: &mut Selector) -> Result<Option<Step>, Error> {
+    fn next<S: Source>(
+        &mut self,
+        members: &mut Members<S>,
+        selector: &mut Selector<'_>,
+    ) -> Result<Option<Step>, Error> {
         if self.observer.verdict() == Verdict::Stop {
             return Err(Error::Stopped);
-        }
-        if selector.finished() {
-            return Ok(None);
         }
         let member = match members.advance()? {
             Event::End => return Ok(None),
@@ -325,14 +369,25 @@ impl Run<'_> {
             }
             Event::Member(member) => member,
         };
-        self.observer.records(member.block * 512 / self.plan.archive.record_bytes.max(512) as u64);
+        self.observer
+            .records(member.block * 512 / self.plan.archive.record_bytes.max(512) as u64);
         match selector.choose(&member) {
             Choice::Skip => {
                 self.stats.restored.skipped += 1;
                 Ok(Some(Step::Pass))
             }
-            Choice::Take(chosen) => {
-                self.say_prefixes(&chosen);
+            Choice::Take(mut chosen) => {
+                if self.plan.job != Job::List {
+                    if chosen.name.is_empty() {
+                        // Stripped of all its components.
+                        self.stats.restored.skipped += 1;
+                        return Ok(Some(Step::Pass));
+                    }
+                    self.say_prefixes(&chosen);
+                }
+                chosen.directory = chosen
+                    .directory
+                    .min(self.plan.directories.len().saturating_sub(1));
                 Ok(Some(Step::Take(member, chosen)))
             }
         }
@@ -340,9 +395,15 @@ impl Run<'_> {
 
     /// Says once of each prefix that it was taken off.
     fn say_prefixes(&mut self, chosen: &Chosen) {
-        for (prefix, link) in [(&chosen.removed_prefix, false), (&chosen.removed_link_prefix, true)] {
+        for (prefix, link) in [
+            (&chosen.removed_prefix, false),
+            (&chosen.removed_link_prefix, true),
+        ] {
             if !prefix.is_empty() && self.prefixes.insert((prefix.clone(), link)) {
-                let condition = Condition::PrefixRemoved { prefix: prefix.clone(), link };
+                let condition = Condition::PrefixRemoved {
+                    prefix: prefix.clone(),
+                    link,
+                };
                 self.observer.complaint(&Complaint::warning(b"", condition));
             }
         }
@@ -369,7 +430,10 @@ fn bottleneck(stats: &Stats) -> Option<Bottleneck> {
     if writing >= empty {
         return Some(Bottleneck::Writing);
     }
-    let decompressing = stats.input.reader_busy.saturating_sub(stats.input.wait_input);
+    let decompressing = stats
+        .input
+        .reader_busy
+        .saturating_sub(stats.input.wait_input);
     if !stats.input.compression.is_empty() && decompressing > stats.input.wait_input {
         Some(Bottleneck::Decompression)
     } else {

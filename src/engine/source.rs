@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -138,7 +138,8 @@ pub(super) fn plain_length(file: &File) -> Option<u64> {
             Err(_) => return None,
         }
     }
-    let plain = filter::detect(&first[..known]) == filter::Format::Plain && !is_byte_swapped(&first[..known]);
+    let plain = filter::detect(&first[..known]) == filter::Format::Plain
+        && !is_byte_swapped(&first[..known]);
     plain.then_some(state.len())
 }
 
@@ -162,8 +163,15 @@ fn choice(compression: &Compression) -> Choice {
 /// Starts to read an opened archive into a new ring.
 pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource, Reader), Error> {
     let name = volume_name(archive.volumes.first());
-    let failed = |cause| Error::System { operation: Operation::Read, name: name.clone(), cause };
-    let config = fifo::Config { size: archive.fifo_bytes, record: archive.record_bytes };
+    let failed = |cause| Error::System {
+        operation: Operation::Read,
+        name: name.clone(),
+        cause,
+    };
+    let config = fifo::Config {
+        size: archive.fifo_bytes,
+        record: archive.record_bytes,
+    };
     let size = config.rounded_size();
     let (put, get) = fifo::ring(config).map_err(failed)?;
     let meter = Arc::new(Meter::default());
@@ -173,13 +181,26 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
         move || {
             let input: Box<dyn Read + Send> = match file {
                 Some(file) => Box::new(Metered { inner: file, meter }),
-                None => Box::new(Metered { inner: io::stdin(), meter }),
+                None => Box::new(Metered {
+                    inner: io::stdin(),
+                    meter,
+                }),
             };
             fill(put, input, &choice)
         }
     };
-    let thread = thread::Builder::new().name("durastar-read".into()).spawn(run).map_err(failed)?;
-    Ok((RingSource { get, size }, Reader { thread, meter, name }))
+    let thread = thread::Builder::new()
+        .name("durastar-read".into())
+        .spawn(run)
+        .map_err(failed)?;
+    Ok((
+        RingSource { get, size },
+        Reader {
+            thread,
+            meter,
+            name,
+        },
+    ))
 }
 
 /// The reader thread: everything the input holds goes into the ring.
@@ -199,8 +220,10 @@ fn fill(put: fifo::Put, input: Box<dyn Read + Send>, choice: &Choice) -> ReaderR
     };
     fill_from(put, &mut decoder);
     report.busy = start.elapsed();
-    report.warnings = decoder.warnings().to_vec();
-    report.error = decoder.finish().err();
+    match decoder.finish() {
+        Ok(warnings) => report.warnings = warnings,
+        Err(error) => report.error = Some(error),
+    }
     report
 }
 
@@ -213,28 +236,35 @@ fn fill_from(put: fifo::Put, decoder: &mut Decoder) {
     }
     let swapped = is_byte_swapped(&first);
     let mut input = io::Cursor::new(first).chain(decoder);
+    // An error of the input is for the consumer, who gets it from the ring; a consumer that is gone wants none.
     if swapped {
-        put.fill_from(&mut SwapRead::new(input));
+        let _ = put.fill_from(&mut SwapRead::new(input));
     } else {
-        put.fill_from(&mut input);
+        let _ = put.fill_from(&mut input);
     }
 }
 
 impl Reader {
     /// Waits for the thread's end, which comes when the input ends or nobody takes from the ring any more.
-    pub(super) fn finish(self, source: RingSource, counters: &mut stats::Stats) -> Result<ReaderReport, Error> {
+    pub(super) fn finish(
+        self,
+        source: RingSource,
+        counters: &mut stats::Stats,
+    ) -> Result<ReaderReport, Error> {
         let fifo = source.get.stats();
-        let held = source.get.available() as u64;
         drop(source);
-        let report = self.thread.join().map_err(|_| Error::Panic("durastar-read"))?;
+        let report = self
+            .thread
+            .join()
+            .map_err(|_| Error::Panic("durastar-read"))?;
         counters.fifo = stats::Fifo {
             puts: fifo.puts,
             gets: fifo.gets,
             empty: fifo.empty,
             full: fifo.full,
-            held_max_bytes: fifo.max_fill_bytes as u64,
-            held_end_bytes: held,
-            size_bytes: fifo.size_bytes as u64,
+            held_max_bytes: fifo.max_fill_bytes,
+            held_end_bytes: fifo.fill_bytes,
+            size_bytes: fifo.size_bytes,
             wait_empty: fifo.wait_empty,
             wait_full: fifo.wait_full,
         };
@@ -255,7 +285,11 @@ impl Reader {
 /// A failed read: of the system, or of what the decompressor found.
 pub(super) fn read_error(cause: io::Error, name: &[u8]) -> Error {
     if cause.raw_os_error().is_some() {
-        Error::System { operation: Operation::Read, name: name.to_vec(), cause }
+        Error::System {
+            operation: Operation::Read,
+            name: name.to_vec(),
+            cause,
+        }
     } else {
         Error::Decompression(cause.to_string())
     }

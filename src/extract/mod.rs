@@ -27,7 +27,7 @@ use crate::error::{Complaint, Condition, Error, Operation};
 use crate::member::{Extent, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Inbox, Observer, Verdict};
 use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
-use crate::select::names::{components, is_absolute};
+use crate::select::names::{components, has_dot_dot, is_absolute};
 use crate::stats;
 use crate::sys;
 use executor::{Executor, Writing};
@@ -103,8 +103,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     /// A destination cannot be opened.
     pub fn new(disk: Arc<D>, plan: &'p Plan, open_files: usize) -> Result<Self, Error> {
         let inbox = Arc::new(Inbox::default());
-        let places = Places::open(&disk, &plan.directories, plan.selection.absolute_names)
-            .map_err(|(index, cause)| {
+        let places = Places::open(&disk, &plan.directories, plan.selection.keep_dot_dot).map_err(
+            |(index, cause)| {
                 let name = plan
                     .directories
                     .get(index)
@@ -114,7 +114,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                     name: name.as_os_str().as_bytes().to_vec(),
                     cause,
                 }
-            })?;
+            },
+        )?;
         let jobs = jobs(plan);
         let executor = Executor::new(&disk, &inbox, jobs);
         let threads = if jobs == 1 { 1 } else { jobs.max(SYNC_THREADS) };
@@ -262,8 +263,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Kind::Directory if self.plan.extract.no_directories => return Err(Refusal::Silent),
             _ => {}
         }
-        if !self.plan.selection.absolute_names && components(request.name).any(|part| part == b"..")
-        {
+        if !self.plan.selection.keep_dot_dot && has_dot_dot(request.name) {
             return Err(Complaint::failure(request.name, Condition::DotDot).into());
         }
         if member.kind == Kind::Directory {
@@ -740,7 +740,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         self.make(spot, Operation::Symlink, shown, observer, |disk, at| {
             disk.symlink(&link, at, &spot.name)
         })?;
-        if climbs && !self.plan.selection.absolute_names {
+        if climbs && !self.plan.selection.keep_dot_dot {
             self.places.refuse_link(&spot.directory, &spot.name);
         }
         let stat = self.stat(spot)?;
@@ -789,7 +789,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             };
             Complaint::failure(&spot.shown, what)
         };
-        if !self.plan.selection.absolute_names && components(link).any(|part| part == b"..") {
+        if !self.plan.selection.keep_dot_dot && has_dot_dot(link) {
             return Err(
                 Complaint::failure(&spot.shown, Condition::UnsafeLink(link.to_vec())).into(),
             );

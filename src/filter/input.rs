@@ -14,7 +14,11 @@ pub(super) struct Input {
 
 impl Input {
     pub(super) fn new(inner: Box<dyn Read + Send>) -> Self {
-        Self { inner, buffer: Vec::new(), position: 0 }
+        Self {
+            inner,
+            buffer: Vec::new(),
+            position: 0,
+        }
     }
 
     /// The next `n` bytes, fewer only at the end. Nothing is taken.
@@ -25,7 +29,8 @@ impl Input {
             let known = self.buffer.len();
             self.buffer.resize(known + n, 0);
             let result = self.inner.read(&mut self.buffer[known..]);
-            self.buffer.truncate(known + result.as_ref().map_or(0, |count| *count));
+            self.buffer
+                .truncate(known + result.as_ref().map_or(0, |count| *count));
             match result {
                 Ok(0) => break,
                 Ok(_) => {}
@@ -62,7 +67,8 @@ impl BufRead for Input {
                     result => break result,
                 }
             };
-            self.buffer.truncate(result.as_ref().map_or(0, |count| *count));
+            self.buffer
+                .truncate(result.as_ref().map_or(0, |count| *count));
             result?;
         }
         Ok(&self.buffer[self.position..])

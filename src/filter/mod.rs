@@ -94,7 +94,9 @@ pub fn detect(first: &[u8]) -> Format {
         [0x04, 0x22, 0x4d, 0x18, ..] | [0x02, 0x21, 0x4c, 0x18, ..] => Format::Lz4,
         // A skippable frame, which zstd and lz4 have in common: the frame after it tells.
         [0x50..=0x5f, 0x2a, 0x4d, 0x18, length @ ..] => {
-            let next = length.first_chunk().map(|length| u32::from_le_bytes(*length) as usize + 8);
+            let next = length
+                .first_chunk()
+                .map(|length| u32::from_le_bytes(*length) as usize + 8);
             match next.and_then(|next| first.get(next..)).map(detect) {
                 Some(Format::Lz4) => Format::Lz4,
                 _ => Format::Zstd,
@@ -112,14 +114,17 @@ fn is_lzma(first: &[u8]) -> bool {
     let Some((&properties, rest)) = first.split_first() else {
         return false;
     };
-    let (Some(dictionary), Some(length)) = (rest.first_chunk::<4>(), rest.get(4..).and_then(<[u8]>::first_chunk::<8>))
-    else {
+    let (Some(dictionary), Some(length)) = (
+        rest.first_chunk::<4>(),
+        rest.get(4..).and_then(<[u8]>::first_chunk::<8>),
+    ) else {
         return false;
     };
     let dictionary = u32::from_le_bytes(*dictionary);
     let length = u64::from_le_bytes(*length);
     let top = dictionary.checked_ilog2().map_or(0, |log| 1_u32 << log);
-    let usual = dictionary == u32::MAX || (dictionary >= 4096 && (dictionary == top || dictionary == top + top / 2));
+    let usual = dictionary == u32::MAX
+        || (dictionary >= 4096 && (dictionary == top || dictionary == top + top / 2));
     properties < 9 * 5 * 5 && usual && (length == u64::MAX || length < 1 << 38)
 }
 
@@ -138,7 +143,9 @@ enum Plain {
 
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoder").field("format", &self.format).finish_non_exhaustive()
+        f.debug_struct("Decoder")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
     }
 }
 
@@ -151,7 +158,11 @@ pub fn decoder(input: Box<dyn Read + Send>, choice: &Choice) -> io::Result<Decod
     let format = match choice {
         Choice::Program(command) => {
             let child = Child::start(&program::words(command)?, *input)?;
-            return Ok(Decoder { format: Format::Plain, source: Plain::Program(child), warnings: Vec::new() });
+            return Ok(Decoder {
+                format: Format::Plain,
+                source: Plain::Program(child),
+                warnings: Vec::new(),
+            });
         }
         Choice::Detect => detect(input.peek(DETECT_BYTES)?),
         Choice::Force(format) => {
@@ -166,10 +177,16 @@ pub fn decoder(input: Box<dyn Read + Send>, choice: &Choice) -> io::Result<Decod
     let source = match format {
         Format::Plain => Plain::As(input),
         // No crate decodes it, and gzip(1) is everywhere.
-        Format::Compress => Plain::Program(Child::start(&[b"gzip".to_vec(), b"-dc".to_vec()], *input)?),
+        Format::Compress => {
+            Plain::Program(Child::start(&[b"gzip".to_vec(), b"-dc".to_vec()], *input)?)
+        }
         _ => Plain::Streams(Streams::new(format, *input)?),
     };
-    Ok(Decoder { format, source, warnings: Vec::new() })
+    Ok(Decoder {
+        format,
+        source,
+        warnings: Vec::new(),
+    })
 }
 
 impl Decoder {
@@ -179,14 +196,9 @@ impl Decoder {
         self.format
     }
 
-    /// What is worth saying, though nothing is lost.
-    #[must_use]
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
     /// To be called when all that is wanted was read. A program is given the time to end by itself, however much it
-    /// still has to write, and its exit status counts; with 2 it has warned, as gzip does.
+    /// still has to write, and its exit status counts; with 2 it has warned, as gzip
+    /// does. Gives what is worth saying, though nothing is lost.
     ///
     /// # Errors
     /// The program failed.

@@ -71,20 +71,34 @@ impl Child {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(OsStr::from_bytes(&words[0]));
         command.args(words[1..].iter().map(|word| OsStr::from_bytes(word)));
-        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::piped());
+        command
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped());
         let spawned = command.spawn();
         // It holds the program's side of the socket, which must close when the program ends.
         drop(command);
         let mut process = spawned.map_err(|error| {
             let reason = error.to_string();
-            let reason = reason.split(" (os error").next().unwrap_or_default().to_owned();
+            let reason = reason
+                .split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             io::Error::new(error.kind(), format!("{name}: Cannot exec: {reason}"))
         })?;
         let output = process.stdout.take();
         let feed = move || feed(input, &ours);
-        let feeder = thread::Builder::new().name("durastar-feed".into()).spawn(feed);
+        let feeder = thread::Builder::new()
+            .name("durastar-feed".into())
+            .spawn(feed);
         match feeder {
-            Ok(feeder) => Ok(Self { name, process, output, feeder: Some(feeder), status: None }),
+            Ok(feeder) => Ok(Self {
+                name,
+                process,
+                output,
+                feeder: Some(feeder),
+                status: None,
+            }),
             Err(error) => {
                 let _ = process.kill();
                 let _ = process.wait();
@@ -104,8 +118,10 @@ impl Child {
             }
             self.end()?;
         }
-        Ok((self.status.and_then(|status| status.code()) == Some(WARNED))
-            .then(|| format!("{}: exit status {WARNED} (a warning)", self.name)))
+        Ok(
+            (self.status.and_then(|status| status.code()) == Some(WARNED))
+                .then(|| format!("{}: exit status {WARNED} (a warning)", self.name)),
+        )
     }
 
     /// The program has closed its output: how did it end?
@@ -113,7 +129,11 @@ impl Child {
         self.output = None;
         let status = self.process.wait()?;
         self.status = Some(status);
-        let fed = self.feeder.take().and_then(|feeder| feeder.join().ok()).flatten();
+        let fed = self
+            .feeder
+            .take()
+            .and_then(|feeder| feeder.join().ok())
+            .flatten();
         let what = match (status.code(), status.signal()) {
             (Some(0 | WARNED), _) => return fed.map_or(Ok(()), Err),
             (Some(code), _) => format!("{}: exit status {code}", self.name),

@@ -30,12 +30,19 @@ pub(super) struct Streams {
 
 impl Streams {
     pub(super) fn new(format: Format, input: Input) -> io::Result<Self> {
-        let mut streams = Self { format, codec: None };
+        let mut streams = Self {
+            format,
+            codec: None,
+        };
         streams.begin(input, true, &mut Vec::new())?;
         Ok(streams)
     }
 
-    pub(super) fn read(&mut self, buffer: &mut [u8], warnings: &mut Vec<String>) -> io::Result<usize> {
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        warnings: &mut Vec<String>,
+    ) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
@@ -70,7 +77,12 @@ impl Streams {
     }
 
     /// Starts the next stream, if there is one. After the last, zeros say nothing and anything else is worth a warning.
-    fn begin(&mut self, mut input: Input, first: bool, warnings: &mut Vec<String>) -> io::Result<()> {
+    fn begin(
+        &mut self,
+        mut input: Input,
+        first: bool,
+        warnings: &mut Vec<String>,
+    ) -> io::Result<()> {
         if matches!(self.format, Format::Zstd | Format::Lz4) {
             skip_frames(&mut input)?;
         }
@@ -87,7 +99,8 @@ impl Streams {
             Format::Gzip => Codec::Gzip(GzDecoder::new(input)),
             Format::Bzip2 => Codec::Bzip2(BzDecoder::new(input)),
             Format::Xz => {
-                let stream = Stream::new_stream_decoder(LZMA_MEMORY, CONCATENATED).map_err(failed)?;
+                let stream =
+                    Stream::new_stream_decoder(LZMA_MEMORY, CONCATENATED).map_err(failed)?;
                 Codec::Lzma(XzDecoder::new_stream(input, stream))
             }
             Format::Lzma => {
@@ -98,7 +111,9 @@ impl Streams {
                 let stream = Stream::new_lzip_decoder(LZMA_MEMORY, CONCATENATED).map_err(failed)?;
                 Codec::Lzma(XzDecoder::new_stream(input, stream))
             }
-            Format::Zstd => Codec::Zstd(Box::new(zstd::Decoder::with_buffer(input)?.single_frame())),
+            Format::Zstd => {
+                Codec::Zstd(Box::new(zstd::Decoder::with_buffer(input)?.single_frame()))
+            }
             Format::Lz4 => Codec::Lz4(Box::new(FrameDecoder::new(input))),
             Format::Plain | Format::Compress => return Ok(()),
         });
@@ -112,10 +127,14 @@ impl Streams {
         }
         let name = self.format.name();
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => {
-                io::Error::new(io::ErrorKind::UnexpectedEof, format!("{name}: unexpected end of compressed data"))
-            }
-            _ => io::Error::new(io::ErrorKind::InvalidData, format!("{name}: compressed data is damaged: {error}")),
+            io::ErrorKind::UnexpectedEof => io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("{name}: unexpected end of compressed data"),
+            ),
+            _ => io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{name}: compressed data is damaged: {error}"),
+            ),
         }
     }
 }

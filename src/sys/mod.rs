@@ -52,7 +52,9 @@ pub fn raise_open_files() -> u64 {
 #[must_use]
 pub fn open_files() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    limit.map_or(usize::MAX, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    })
 }
 
 /// Gives SIGPIPE its default again, which Rust's run time takes away: a closed pipe then ends the program quietly, as
