@@ -7,6 +7,8 @@
 use std::fmt;
 use std::io;
 
+use crate::member::Timestamp;
+
 /// What was tried on the file system (or on the archive) when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
@@ -139,6 +141,8 @@ pub enum Condition {
     NotFound,
     /// The member's time lies before 1970 ("implausibly old") or in the future by so many seconds.
     OddTime {
+        /// The time in the archive.
+        time: Timestamp,
         /// Seconds it lies ahead of the clock; negative for implausibly old ones.
         ahead: i64,
     },
@@ -267,7 +271,7 @@ impl fmt::Display for Condition {
             }
             Self::Unsupported(what) => write!(f, "{what} cannot be made"),
             Self::NotFound => f.write_str("not found in archive"),
-            Self::OddTime { ahead } if *ahead > 0 => {
+            Self::OddTime { ahead, .. } if *ahead > 0 => {
                 write!(f, "time stamp lies {ahead} s in the future")
             }
             Self::OddTime { .. } => f.write_str("implausibly old time stamp"),

@@ -2,10 +2,15 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
+pub mod commit;
+pub mod disk;
 pub mod engine;
 pub mod error;
+pub mod extract;
 pub mod format;
 pub mod member;
 pub mod observe;
 pub mod plan;
+pub mod select;
 pub mod stats;
+pub mod sys;

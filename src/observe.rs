@@ -3,6 +3,9 @@
 //! All calls come from the thread that runs the engine, in archive order, so an observer needs no locks and its output
 //! is in order.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use crate::error::Complaint;
 use crate::member::Member;
 
@@ -43,3 +46,37 @@ pub trait Observer {
 pub struct Ignore;
 
 impl Observer for Ignore {}
+
+/// Complaints on their way from other threads to the engine's, which hands them to the observer.
+///
+/// It is bounded by the work in flight: the engine empties it between members.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    news: AtomicBool,
+    complaints: Mutex<Vec<Complaint>>,
+}
+
+impl Inbox {
+    /// Leaves a complaint; from any thread, never blocks for long.
+    pub fn post(&self, complaint: Complaint) {
+        self.complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(complaint);
+        self.news.store(true, Ordering::Release);
+    }
+
+    /// Takes what was left since the last time; costs next to nothing when there is nothing.
+    #[must_use]
+    pub fn take(&self) -> Vec<Complaint> {
+        if !self.news.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(
+            &mut *self
+                .complaints
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+}

@@ -127,8 +127,12 @@ pub struct Selection {
     pub excludes: Vec<Pattern>,
     /// Components taken off the front of each name; members with no more than that are left out.
     pub strip_components: usize,
-    /// Keep leading slashes and `..` (`-P`, star's `-/` and `-..`).
+    /// Keep leading slashes (`-P`, star's `-/`).
     pub absolute_names: bool,
+    /// Restore members with `..` as a component of their names (`-P`, star's `-..`).
+    pub keep_dot_dot: bool,
+    /// Take the members that none of [`Selection::wanted`] matches (star's `-not`).
+    pub invert: bool,
     /// Only the contents of these: members before the first that is named so are passed over (`-K`).
     pub starting_at: Option<Vec<u8>>,
 }
@@ -205,8 +209,25 @@ pub struct Extract {
     pub keep_directory_symlink: bool,
     /// Links that are absolute or climb with `..`: made, or refused with a complaint (star's `-secure-links`).
     pub secure_links: bool,
+    /// Set access control lists (`--acls`, star's `-acl`).
+    pub acls: bool,
+    /// Set extended attributes, those that this lets through (`--xattrs`, star's `-xattr-linux`).
+    pub xattrs: Option<XattrSelection>,
+    /// Set SELinux contexts (`--selinux`).
+    pub selinux: bool,
+    /// Set file flags such as immutable or nodump (star's `-xfflags`).
+    pub file_flags: bool,
     /// Do not make directories that are only implied by the names of members, nor directory members (star's `-d`).
     pub no_directories: bool,
+}
+
+/// Which extended attributes are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XattrSelection {
+    /// Only those that match one of these; when empty those of the `user` namespace, as GNU tar.
+    pub include: Vec<Pattern>,
+    /// Not those that match one of these.
+    pub exclude: Vec<Pattern>,
 }
 
 /// What to do about a file that is there already.

@@ -1,0 +1,572 @@
+//! Settings over a dialect's defaults become a plan: the last place that knows a dialect's rules.
+//!
+//! Settings are folded from left to right, because order means something: `-C` and the matching rules hold for what
+//! comes after them. What contradicts itself is refused here, with both options named. Wishes that concern only what is
+//! printed stay in [`Wishes`]; the library never sees them.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use durastar::plan::{
+    Compression, CompressionFormat, DurabilityMode, Existing, Job, Pattern, Plan, Volume, Wanted,
+};
+use durastar::sys::signal::Signal;
+
+use super::dialect::{Dialect, Rules};
+use super::files;
+use super::option::{Bad, Category};
+use super::setting::{Given, Matching, Page, Quoting, Setting};
+use super::usage::UsageError;
+
+/// What the command line comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Assembled {
+    /// A page about the program.
+    Page(Page),
+    /// Work.
+    Command(Box<Command>),
+}
+
+/// A run: what the library does and what is said about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// For the library.
+    pub(crate) plan: Plan,
+    /// For us.
+    pub(crate) wishes: Wishes,
+}
+
+/// Wishes that concern only what is printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// How often `-v` was given.
+    pub(crate) verbose: u8,
+    /// Say what extracting would do.
+    pub(crate) trace: bool,
+    /// Print totals at the end.
+    pub(crate) totals: bool,
+    /// Print totals when one of these arrives.
+    pub(crate) totals_on: Vec<Signal>,
+    /// A message every so many records; 0 for none.
+    pub(crate) checkpoint: u64,
+    /// Print the FIFO's counters.
+    pub(crate) fifo_stats: bool,
+    /// Print what syncs cost.
+    pub(crate) sync_stats: bool,
+    /// Print how long it took.
+    pub(crate) time: bool,
+    /// Print no statistics.
+    pub(crate) no_statistics: bool,
+    /// Where the report goes.
+    pub(crate) report: Option<Vec<u8>>,
+    /// Where the names of settled members go.
+    pub(crate) settled_log: Option<Vec<u8>>,
+    /// Names in that log end in NUL.
+    pub(crate) nul_separated: bool,
+    /// How names are quoted.
+    pub(crate) quoting: Quoting,
+    /// Times to the full resolution.
+    pub(crate) full_time: bool,
+    /// Times in UTC.
+    pub(crate) utc: bool,
+    /// Block numbers before each name.
+    pub(crate) block_number: bool,
+    /// Names as they are after renaming.
+    pub(crate) transformed_names: bool,
+    /// Path names only.
+    pub(crate) paths_only: bool,
+    /// Warnings turned on or off, in order.
+    pub(crate) warnings: Vec<(&'static str, bool)>,
+}
+
+/// What a plan depends on besides the command line.
+pub(crate) struct Facts<'a> {
+    /// Whether the caller is the superuser.
+    pub(crate) superuser: bool,
+    /// The umask the process was started with.
+    pub(crate) umask: u32,
+    /// The environment.
+    pub(crate) environment: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    /// Reads a whole file; `-` is standard input.
+    pub(crate) read: &'a dyn Fn(&[u8]) -> io::Result<Vec<u8>>,
+}
+
+/// Folds settings into a plan.
+pub(crate) fn assemble(
+    dialect: Dialect,
+    settings: &[Given],
+    facts: &Facts<'_>,
+) -> Result<Assembled, UsageError> {
+    // Help wins over everything that may be wrong beside it.
+    for given in settings {
+        if let Setting::Page(page) = given.setting {
+            return Ok(Assembled::Page(page));
+        }
+    }
+    let operation = operation(settings)?;
+    let mut fold = Fold::new(dialect, facts)?;
+    for given in settings {
+        fold.take(given)?;
+    }
+    fold.finish(operation)
+        .map(|command| Assembled::Command(Box::new(command)))
+}
+
+/// The one operation; several different ones are refused before one that is not built is.
+fn operation(settings: &[Given]) -> Result<&Given, UsageError> {
+    let mut found: Option<&Given> = None;
+    for given in settings {
+        let is_operation = match &given.setting {
+            Setting::Extract | Setting::List | Setting::Trace => true,
+            Setting::Refused(row) => row.category == Category::Operation,
+            _ => false,
+        };
+        if !is_operation {
+            continue;
+        }
+        match found {
+            Some(before) if before.spelt != given.spelt => {
+                return Err(UsageError::SeveralOperations);
+            }
+            _ => found = Some(given),
+        }
+    }
+    found.ok_or(UsageError::NoOperation)
+}
+
+/// The state of the fold.
+struct Fold<'a> {
+    rules: Rules,
+    plan: Plan,
+    wishes: Wishes,
+    facts: &'a Facts<'a>,
+    volumes: Vec<Volume>,
+    matching: Current,
+    lists: files::Format,
+    compression: Option<Compression>,
+    /// The option that chose `plan.extract.existing`, for messages.
+    existing: Option<(Existing, String)>,
+    unconditional: bool,
+    directories_always: bool,
+    dot_always: bool,
+    to_output: bool,
+}
+
+/// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Current {
+    wildcards: Option<bool>,
+    anchored: Option<bool>,
+    match_slash: Option<bool>,
+    ignore_case: bool,
+    flat: bool,
+}
+
+impl Current {
+    fn set(&mut self, rule: Matching) {
+        match rule {
+            Matching::Wildcards(on) => self.wildcards = Some(on),
+            Matching::Anchored(on) => self.anchored = Some(on),
+            Matching::MatchSlash(on) => self.match_slash = Some(on),
+            Matching::IgnoreCase(on) => self.ignore_case = on,
+            Matching::Recursive(on) => self.flat = !on,
+        }
+    }
+
+    fn apply(self, mut pattern: Pattern) -> Pattern {
+        pattern.wildcards = self.wildcards.unwrap_or(pattern.wildcards);
+        pattern.anchored = self.anchored.unwrap_or(pattern.anchored);
+        pattern.wildcards_match_slash = self.match_slash.unwrap_or(pattern.wildcards_match_slash);
+        pattern.ignore_case = self.ignore_case;
+        pattern.recursive &= !self.flat;
+        pattern
+    }
+}
+
+impl<'a> Fold<'a> {
+    fn new(dialect: Dialect, facts: &'a Facts<'a>) -> Result<Self, UsageError> {
+        let (mut plan, rules) = dialect.defaults(facts)?;
+        if let Some(word) = (facts.environment)("DURASTAR_SYNC").filter(|word| !word.is_empty()) {
+            plan.durability.mode = mode(&word).ok_or_else(|| UsageError::BadValue {
+                option: "DURASTAR_SYNC".to_owned(),
+                value: word.clone(),
+                bad: Bad::OneOf(MODES),
+            })?;
+        }
+        Ok(Self {
+            rules,
+            plan,
+            wishes: Wishes::default(),
+            facts,
+            volumes: Vec::new(),
+            matching: Current::default(),
+            lists: files::Format::default(),
+            compression: None,
+            existing: None,
+            unconditional: false,
+            directories_always: false,
+            dot_always: false,
+            to_output: false,
+        })
+    }
+
+    fn take(&mut self, given: &Given) -> Result<(), UsageError> {
+        let plan = &mut self.plan;
+        let extract = &mut plan.extract;
+        let wishes = &mut self.wishes;
+        match &given.setting {
+            Setting::Page(_) | Setting::Extract | Setting::List | Setting::Always => {}
+            Setting::Trace => wishes.trace = true,
+            Setting::Refused(row) => {
+                let instead = match row.gives {
+                    super::option::Gives::Refused(instead) => instead,
+                    _ => "",
+                };
+                return Err(UsageError::Refused {
+                    option: given.spelt.clone(),
+                    instead,
+                });
+            }
+
+            Setting::Archive(name) => self.volumes.push(volume(name)),
+            Setting::ArchiveFromTape => match (self.facts.environment)("TAPE") {
+                Some(name) => self.volumes.push(volume(&name)),
+                None => return Err(UsageError::Other("TAPE is not set".to_owned())),
+            },
+            &Setting::RecordBytes(bytes) => plan.archive.record_bytes = bytes,
+            &Setting::FifoBytes(bytes) => plan.archive.fifo_bytes = bytes,
+            Setting::IgnoreZeros => plan.archive.ignore_zeros = true,
+            &Setting::Seek(seek) => plan.archive.seek = seek,
+            Setting::Compression(chosen) => {
+                if self
+                    .compression
+                    .as_ref()
+                    .is_some_and(|before| !same(before, chosen))
+                {
+                    return Err(UsageError::Compression);
+                }
+                self.compression = Some(chosen.clone());
+            }
+
+            Setting::Directory(name) => self.enter(name),
+            Setting::Member(name) => self.want(name),
+            Setting::MembersFrom(name) => self.want_from(name)?,
+            Setting::Pattern(text) => {
+                let pattern = Pattern {
+                    wildcards: true,
+                    recursive: false,
+                    ..Pattern::literal(text)
+                };
+                self.want_pattern(pattern);
+            }
+            Setting::Invert => plan.selection.invert = true,
+            Setting::Exclude(text) => self.exclude(text),
+            Setting::ExcludeFrom(name) => self.exclude_from(name)?,
+            Setting::ExcludeAll(patterns) => {
+                for text in *patterns {
+                    // Whole names: these lists are meant for directory entries, at any depth.
+                    plan.selection
+                        .excludes
+                        .push(Pattern::exclude(text.as_bytes()));
+                }
+            }
+            &Setting::Matching(rule) => self.matching.set(rule),
+            &Setting::NulSeparated(on) => {
+                self.lists.nul_separated = on;
+                wishes.nul_separated = on;
+            }
+            &Setting::Verbatim(on) => self.lists.verbatim = on,
+            &Setting::Unquote(on) => self.lists.unquote = on,
+            &Setting::StripComponents(count) => plan.selection.strip_components = count,
+            Setting::AbsoluteNames => {
+                plan.selection.absolute_names = true;
+                plan.selection.keep_dot_dot = true;
+            }
+            Setting::KeepSlashes => plan.selection.absolute_names = true,
+            Setting::KeepDotDot => plan.selection.keep_dot_dot = true,
+            Setting::StartingAt(name) => plan.selection.starting_at = Some(name.clone()),
+
+            Setting::ToOutput => self.to_output = true,
+            &Setting::SameOwner(on) => extract.same_owner = on,
+            Setting::NumericOwner => extract.numeric_owner = true,
+            &Setting::SamePermissions(on) => extract.same_permissions = on,
+            &Setting::Umask(mask) => plan.umask = mask,
+            Setting::NoTimes => {
+                extract.mtime = false;
+                extract.atime = false;
+            }
+            &Setting::Existing(rule) => {
+                match &self.existing {
+                    Some((before, spelt)) if *before != rule && !self.rules.newer_wins => {
+                        return Err(UsageError::Contradiction {
+                            later: given.spelt.clone(),
+                            earlier: spelt.clone(),
+                        });
+                    }
+                    // In star options of this kind stand side by side, and keeping is the strongest.
+                    Some((Existing::KeepSilently, _)) => {}
+                    _ => self.existing = Some((rule, given.spelt.clone())),
+                }
+            }
+            Setting::Unconditional => self.unconditional = true,
+            Setting::DirectoriesAlways => self.directories_always = true,
+            Setting::DotAlways => self.dot_always = true,
+            &Setting::ExistingDirectories(rule) => extract.existing_directories = rule,
+            Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
+            &Setting::SecureLinks(on) => extract.secure_links = on,
+            Setting::NoDirectories => extract.no_directories = true,
+
+            &Setting::Durability(mode) => plan.durability.mode = mode,
+            &Setting::Window { members, bytes } => {
+                let durability = &mut plan.durability;
+                durability.window_members = members.unwrap_or(durability.window_members);
+                durability.window_bytes = bytes.unwrap_or(durability.window_bytes);
+            }
+            &Setting::SyncMethod(method) => plan.durability.method = method,
+            &Setting::Jobs(jobs) => plan.jobs = Some(jobs),
+
+            Setting::Verbose => wishes.verbose = wishes.verbose.saturating_add(1),
+            Setting::Totals => wishes.totals = true,
+            &Setting::TotalsOn(signal) => wishes.totals_on.push(signal),
+            &Setting::Checkpoint(records) => wishes.checkpoint = records,
+            Setting::FifoStats => wishes.fifo_stats = true,
+            Setting::SyncStats => wishes.sync_stats = true,
+            Setting::Time => wishes.time = true,
+            Setting::NoStatistics => wishes.no_statistics = true,
+            Setting::Report(name) => wishes.report = Some(name.clone()),
+            Setting::SettledLog(name) => wishes.settled_log = Some(name.clone()),
+            &Setting::Quoting(style) => wishes.quoting = style,
+            Setting::FullTime => wishes.full_time = true,
+            Setting::Utc => wishes.utc = true,
+            Setting::BlockNumber => wishes.block_number = true,
+            &Setting::TransformedNames(on) => wishes.transformed_names = on,
+            Setting::PathsOnly => wishes.paths_only = true,
+            &Setting::Warning(kind, on) => wishes.warnings.push((kind, on)),
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, name: &[u8]) {
+        let directories = &mut self.plan.directories;
+        let last = directories.len() - 1;
+        let base = if self.rules.directories_stack {
+            directories[last].as_path()
+        } else {
+            Path::new(HERE)
+        };
+        let entered = join(base, Path::new(std::ffi::OsStr::from_bytes(name)));
+        if self
+            .plan
+            .selection
+            .wanted
+            .iter()
+            .any(|wanted| wanted.directory == last)
+        {
+            directories.push(entered);
+        } else {
+            directories[last] = entered;
+        }
+    }
+
+    fn want(&mut self, name: &[u8]) {
+        let pattern = self
+            .matching
+            .apply(Pattern::literal(without_end_slashes(name)));
+        self.want_pattern(pattern);
+    }
+
+    fn want_pattern(&mut self, pattern: Pattern) {
+        self.plan.selection.wanted.push(Wanted {
+            pattern,
+            directory: self.plan.directories.len() - 1,
+        });
+    }
+
+    fn want_from(&mut self, file: &[u8]) -> Result<(), UsageError> {
+        let text = (self.facts.read)(file).map_err(|cause| UsageError::File {
+            option: self.rules.list_option,
+            name: file.to_vec(),
+            operation: durastar::error::Operation::Stat,
+            cause,
+        })?;
+        for item in self.lists.split(&text) {
+            match item {
+                files::Item::Name(name) => {
+                    let mut pattern = self
+                        .matching
+                        .apply(Pattern::literal(without_end_slashes(&name)));
+                    pattern.recursive &= self.rules.lists_recurse;
+                    self.want_pattern(pattern);
+                }
+                files::Item::Directory(name) => self.enter(&name),
+                files::Item::Option(line) => {
+                    return Err(UsageError::Other(format!(
+                        "{}: options in lists of names are not supported yet: {}; \
+                         --verbatim-files-from takes such lines as names",
+                        file.escape_ascii(),
+                        line.escape_ascii()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn exclude(&mut self, text: &[u8]) {
+        let pattern = if self.rules.excludes_are_names {
+            Pattern {
+                recursive: false,
+                ..Pattern::literal(text)
+            }
+        } else {
+            self.matching.apply(Pattern::exclude(text))
+        };
+        self.plan.selection.excludes.push(pattern);
+    }
+
+    fn exclude_from(&mut self, file: &[u8]) -> Result<(), UsageError> {
+        let text = (self.facts.read)(file).map_err(|cause| UsageError::File {
+            option: "-X",
+            name: file.to_vec(),
+            operation: durastar::error::Operation::Open,
+            cause,
+        })?;
+        for line in files::lines(&text, b'\n') {
+            self.exclude(line);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, operation: &Given) -> Result<Command, UsageError> {
+        let plan = &mut self.plan;
+        plan.job = match (&operation.setting, self.to_output) {
+            (Setting::Extract, true) => Job::ExtractToOutput,
+            (Setting::Extract, false) => Job::Extract,
+            _ => Job::List,
+        };
+        if self.volumes.is_empty() {
+            let tape = self
+                .rules
+                .tape_by_default
+                .then(|| (self.facts.environment)("TAPE"))
+                .flatten();
+            self.volumes
+                .push(tape.map_or(Volume::Standard, |name| volume(&name)));
+        }
+        if self.volumes.len() > 1 {
+            if !self.rules.several_volumes {
+                return Err(UsageError::SeveralArchives);
+            }
+            if self.volumes.contains(&Volume::Standard) {
+                return Err(UsageError::Other(
+                    "cannot read a multi volume archive from standard input".to_owned(),
+                ));
+            }
+        }
+        plan.archive.volumes = self.volumes;
+        plan.archive.compression = self.compression.unwrap_or(Compression::Detect);
+        plan.extract.existing = existing(
+            self.rules.newer_wins,
+            self.existing.map(|(rule, _)| rule),
+            self.unconditional,
+            self.directories_always,
+            self.dot_always,
+        );
+        if plan.job != Job::Extract {
+            // Nothing is written, so nothing can be promised.
+            plan.durability.mode = DurabilityMode::None;
+        }
+        plan.durability.report_settled = self.wishes.settled_log.is_some();
+        Ok(Command {
+            plan: self.plan,
+            wishes: self.wishes,
+        })
+    }
+}
+
+/// The rule for existing files. In star `-k` wins over everything, and the age rule over `-remove-first`.
+fn existing(
+    newer_wins: bool,
+    chosen: Option<Existing>,
+    unconditional: bool,
+    directories_always: bool,
+    dot_always: bool,
+) -> Existing {
+    match chosen {
+        Some(rule) if !newer_wins || unconditional || rule == Existing::KeepSilently => rule,
+        _ if newer_wins && !unconditional => Existing::KeepNotOlder {
+            directories: !directories_always,
+            except_dot: dot_always && !directories_always,
+        },
+        _ => Existing::Replace,
+    }
+}
+
+/// The words for durability modes.
+pub(crate) const MODES: &[&str] = &["each", "group", "batch", "none"];
+
+/// The durability mode of this name.
+pub(crate) fn mode(word: &[u8]) -> Option<DurabilityMode> {
+    [
+        DurabilityMode::Each,
+        DurabilityMode::Group,
+        DurabilityMode::Batch,
+        DurabilityMode::None,
+    ]
+    .into_iter()
+    .find(|mode| mode.name().as_bytes() == word)
+}
+
+/// Where the program stands.
+pub(crate) const HERE: &str = ".";
+
+fn join(base: &Path, entered: &Path) -> PathBuf {
+    if base == Path::new(HERE) {
+        entered.to_path_buf()
+    } else {
+        base.join(entered)
+    }
+}
+
+fn volume(name: &[u8]) -> Volume {
+    if name == b"-" {
+        Volume::Standard
+    } else {
+        Volume::File(PathBuf::from(std::ffi::OsStr::from_bytes(name)))
+    }
+}
+
+/// `dir/` on a command line means `dir`.
+fn without_end_slashes(name: &[u8]) -> &[u8] {
+    let end = name
+        .iter()
+        .rposition(|&byte| byte != b'/')
+        .map_or(name.len().min(1), |at| at + 1);
+    &name[..end]
+}
+
+/// Whether two ways of compression are the same: `-z` and `-I gzip` do not contradict each other.
+fn same(one: &Compression, other: &Compression) -> bool {
+    fn program(compression: &Compression) -> &[u8] {
+        match compression {
+            Compression::Detect => b"",
+            Compression::Program(program) => program,
+            Compression::Named(format) => match format {
+                CompressionFormat::Gzip => b"gzip",
+                CompressionFormat::Bzip2 => b"bzip2",
+                CompressionFormat::Xz => b"xz",
+                CompressionFormat::Lzma => b"lzma",
+                CompressionFormat::Zstd => b"zstd",
+                CompressionFormat::Lz4 => b"lz4",
+                CompressionFormat::Lzip => b"lzip",
+                CompressionFormat::Compress => b"compress",
+            },
+        }
+    }
+    program(one) == program(other)
+}
+
+#[cfg(test)]
+#[path = "assemble_tests.rs"]
+mod tests;

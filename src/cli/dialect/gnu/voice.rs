@@ -1,0 +1,347 @@
+//! How GNU tar speaks.
+//!
+//! Scripts look for these sentences, so they are its own, word for word (1.34, C locale translations). GNU tar prints
+//! some names in the locale's quotation marks, which are curly in UTF-8.
+
+use durastar::error::{Complaint, Condition, Error, Operation, Severity};
+use durastar::sys::time;
+
+use crate::cli::dialect::voice::{Line, cause, name, sentence};
+use crate::cli::option::Bad;
+use crate::cli::usage::UsageError;
+
+/// The last words after a failure that the run survived.
+pub(crate) const PREVIOUS_ERRORS: &str = "Exiting with failure status due to previous errors";
+/// The last words after one that it did not.
+pub(crate) const NOT_RECOVERABLE: &str = "Error is not recoverable: exiting now";
+
+/// Quotation marks of the locale.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    open: &'static str,
+    close: &'static str,
+}
+
+impl Marks {
+    /// Curly ones where the locale's character set is UTF-8.
+    pub(crate) fn of(environment: &dyn Fn(&str) -> Option<Vec<u8>>) -> Self {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .into_iter()
+            .find_map(|variable| environment(variable).filter(|value| !value.is_empty()))
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        if locale.ends_with(b"utf-8") || locale.ends_with(b"utf8") {
+            Self {
+                open: "\u{2018}",
+                close: "\u{2019}",
+            }
+        } else {
+            Self {
+                open: "'",
+                close: "'",
+            }
+        }
+    }
+
+    fn around(self, text: &[u8]) -> Vec<u8> {
+        sentence![self.open, name(text, b""), self.close]
+    }
+}
+
+/// What is said about a command line that cannot be carried out.
+pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> Vec<Line> {
+    let try_help = Line::plain(sentence![
+        "Try '",
+        program,
+        " --help' or '",
+        program,
+        " --usage' for more information."
+    ]);
+    let not_recoverable = Line::said(NOT_RECOVERABLE);
+    let with_help = |text: Vec<u8>| vec![Line::said(text), try_help.clone()];
+    match error {
+        UsageError::NoOperation => with_help(
+            b"You must specify one of the '-Acdtrux', '--delete' or '--test-label' options"
+                .to_vec(),
+        ),
+        UsageError::SeveralOperations => with_help(
+            b"You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
+                .to_vec(),
+        ),
+        UsageError::UnknownLong(word) => {
+            with_help(sentence!["unrecognized option '", name(word, b""), "'"])
+        }
+        UsageError::UnknownShort(letter) | UsageError::UnknownOld(letter) => {
+            with_help(sentence!["invalid option -- '", shown(*letter), "'"])
+        }
+        UsageError::Ambiguous {
+            given,
+            possibilities,
+        } => {
+            let mut text = sentence![
+                "option '",
+                name(given, b""),
+                "' is ambiguous; possibilities:"
+            ];
+            for possibility in possibilities {
+                text.extend_from_slice(format!(" '{possibility}'").as_bytes());
+            }
+            with_help(text)
+        }
+        UsageError::LongNeedsValue(option) => {
+            with_help(format!("option '{option}' requires an argument").into_bytes())
+        }
+        UsageError::ShortNeedsValue(letter) => with_help(sentence![
+            "option requires an argument -- '",
+            shown(*letter),
+            "'"
+        ]),
+        UsageError::OldNeedsValue(letter) => with_help(sentence![
+            "Old option '",
+            shown(*letter),
+            "' requires an argument."
+        ]),
+        UsageError::TakesNoValue(option) => {
+            with_help(format!("option '{option}' doesn't allow an argument").into_bytes())
+        }
+        UsageError::BadValue { option, value, bad } => match bad {
+            Bad::Value(what) => with_help(sentence![name(value, b":"), ": ", what]),
+            Bad::Usage(what) => with_help(what.clone().into_bytes()),
+            Bad::Fatal(what) => vec![Line::said(what.clone()), not_recoverable],
+            Bad::Style => vec![
+                Line::said(sentence![
+                    "Unknown quoting style '",
+                    name(value, b""),
+                    "'. Try '",
+                    program,
+                    " --quoting-style=help' to get a list."
+                ]),
+                not_recoverable,
+            ],
+            Bad::OneOf(valid) => {
+                let mut lines = vec![
+                    Line::said(sentence![
+                        "invalid argument ",
+                        marks.around(value),
+                        " for ",
+                        marks.around(option.as_bytes())
+                    ]),
+                    Line::plain("Valid arguments are:"),
+                ];
+                lines.extend(
+                    valid
+                        .iter()
+                        .map(|word| Line::plain(sentence!["  - ", marks.around(word.as_bytes())])),
+                );
+                lines
+            }
+        },
+        UsageError::Refused { option, instead } => {
+            let mut text = format!("option '{option}' is not supported yet");
+            if !instead.is_empty() {
+                text.push_str(": ");
+                text.push_str(instead);
+            }
+            with_help(text.into_bytes())
+        }
+        UsageError::Contradiction { later, earlier } => {
+            with_help(format!("'{later}' cannot be used with '{earlier}'").into_bytes())
+        }
+        UsageError::Compression => with_help(b"Conflicting compression options".to_vec()),
+        UsageError::SeveralArchives => {
+            with_help(b"Multiple archive files require '-M' option".to_vec())
+        }
+        UsageError::Terminal => vec![
+            Line::said("Refusing to read archive contents from terminal (missing -f option?)"),
+            not_recoverable,
+        ],
+        UsageError::File {
+            option,
+            name: file,
+            operation,
+            cause: why,
+        } => {
+            // GNU tar names the operation for -T and not for -X.
+            let what = match (*option, *operation) {
+                ("-X", _) => String::new(),
+                (_, operation) => format!("{}: ", cannot(operation)),
+            };
+            vec![
+                Line::said(sentence![name(file, b":"), ": ", what, cause(why)]),
+                not_recoverable,
+            ]
+        }
+        UsageError::ArgumentsInEnvironment(variable) => {
+            with_help(format!("non-option arguments in {variable}").into_bytes())
+        }
+        UsageError::Environment(variable, inner) => {
+            let mut lines = usage_error(inner, program, marks);
+            lines.push(Line::said(format!("error parsing {variable}")));
+            lines
+        }
+        UsageError::Personality { name: asked, known } => {
+            let end = if *known {
+                " command line is not supported yet: call durastar as tar or star"
+            } else {
+                " is no command line: cli= takes star or gnutar"
+            };
+            with_help(sentence!["'", name(asked, b""), "'", end])
+        }
+        UsageError::Other(what) => with_help(what.clone().into_bytes()),
+    }
+}
+
+fn shown(letter: char) -> Vec<u8> {
+    // Letters of old bundles are bytes; one above 127 is a part of a character.
+    let byte = u8::try_from(u32::from(letter)).unwrap_or(b'?');
+    name(&[byte], b"")
+}
+
+/// What is said about a complaint.
+pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
+    let member = name(&complaint.member, b":");
+    let about = |what: &[u8]| {
+        if member.is_empty() {
+            what.to_vec()
+        } else {
+            sentence![member, ": ", what]
+        }
+    };
+    match &complaint.condition {
+        Condition::System {
+            operation,
+            cause: why,
+            target,
+        } => {
+            let target = match (operation, target) {
+                (_, None) => Vec::new(),
+                (Operation::Symlink | Operation::Link | Operation::Rename, Some(target)) => {
+                    sentence![" to ", marks.around(target)]
+                }
+                (_, Some(target)) => sentence![" to ", name(target, b"")],
+            };
+            about(&sentence![cannot(*operation), target, ": ", cause(why)])
+        }
+        Condition::LoneZeroBlock(block) => format!("A lone zero block at {block}").into_bytes(),
+        Condition::BadHeader(_) => b"Skipping to next header".to_vec(),
+        Condition::BadExtension(what) => {
+            about(&sentence!["Malformed extended header: ", name(what.as_bytes(), b"")])
+        }
+        Condition::BadField(field) => {
+            about(format!("Bad value in header field '{field}'").as_bytes())
+        }
+        Condition::UnknownTypeflag(flag) => about(&sentence![
+            "Unknown file type '", name(&[*flag], b""), "', extracted as normal file"
+        ]),
+        Condition::UnexpectedEnd => b"Unexpected EOF in archive".to_vec(),
+        Condition::Decompression(what) | Condition::Other(what) => {
+            about(&name(what.as_bytes(), b""))
+        }
+        Condition::PrefixRemoved { prefix, link } => sentence![
+            "Removing leading `", name(prefix, b""), "' from ",
+            if *link { "hard link targets" } else { "member names" }
+        ],
+        Condition::DotDot => about(b"Member name contains '..'"),
+        Condition::UnsafeLink(target) => {
+            about(&sentence!["Link to ", marks.around(target), " leads out of the destination"])
+        }
+        Condition::LeavesDestination => {
+            about(b"Cannot open: A symbolic link on the way leads out of the destination")
+        }
+        Condition::NotNewer => {
+            sentence!["Current ", marks.around(&complaint.member), " is newer or same age"]
+        }
+        Condition::Kept if complaint.severity == Severity::Failure => {
+            about(b"Cannot open: File exists")
+        }
+        Condition::Kept => about(b"skipping existing file"),
+        Condition::ReplacedDirectoryLink => about(
+            b"Symbolic link to a directory replaced by a directory (--keep-directory-symlink keeps it)",
+        ),
+        Condition::Unsupported(what) => about(format!("Cannot make a {what}, skipped").as_bytes()),
+        Condition::NotFound => about(b"Not found in archive"),
+        Condition::OddTime { ahead } => about(odd_time(*ahead).as_bytes()),
+        Condition::NotStable {
+            cause: why,
+            members,
+        } => about(
+            format!("Cannot sync: {}: {members} members may be lost", cause(why)).as_bytes(),
+        ),
+        other => about(other.to_string().as_bytes()),
+    }
+}
+
+/// The keyword of `--warning` for a complaint that is one.
+pub(crate) fn warning_keyword(complaint: &Complaint) -> Option<&'static str> {
+    if complaint.severity == Severity::Failure {
+        return None;
+    }
+    match complaint.condition {
+        Condition::LoneZeroBlock(_) => Some("alone-zero-block"),
+        Condition::BadExtension(_) => Some("unknown-keyword"),
+        Condition::UnknownTypeflag(_) => Some("unknown-cast"),
+        Condition::Decompression(_) => Some("decompress-program"),
+        Condition::NotNewer => Some("ignore-newer"),
+        Condition::Kept => Some("existing-file"),
+        Condition::OddTime { .. } => Some("timestamp"),
+        _ => None,
+    }
+}
+
+/// Warnings that are on only with `-v` or when asked for.
+pub(crate) const QUIET_WARNINGS: &[&str] = &["existing-file"];
+
+fn odd_time(ahead: i64) -> String {
+    if ahead <= 0 {
+        return "implausibly old time stamp".to_owned();
+    }
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| {
+            i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+        });
+    let stamp = time::local(now.saturating_add(ahead)).map_or_else(String::new, |at| {
+        format!(
+            " {:04}-{:02}-{:02} {:02}:{:02}:{:02}",
+            at.year, at.month, at.day, at.hour, at.minute, at.second
+        )
+    });
+    format!("time stamp{stamp} is {ahead} s in the future")
+}
+
+/// `Cannot open`, in GNU tar's words.
+fn cannot(operation: Operation) -> String {
+    match operation {
+        // GNU tar opens directories to enter them.
+        Operation::ChangeDirectory => "Cannot open".to_owned(),
+        Operation::SetAttribute => "Cannot set extended attribute".to_owned(),
+        other => format!("Cannot {}", other.verb()),
+    }
+}
+
+/// What is said when a run ends early.
+pub(crate) fn fatal(error: &Error) -> Vec<Line> {
+    let (what, last) = match error {
+        Error::System {
+            operation,
+            name: file,
+            cause: why,
+        } => (
+            sentence![name(file, b":"), ": ", cannot(*operation), ": ", cause(why)],
+            NOT_RECOVERABLE,
+        ),
+        Error::NotAnArchive => (
+            b"This does not look like a tar archive".to_vec(),
+            PREVIOUS_ERRORS,
+        ),
+        Error::UnexpectedEnd { .. } => (b"Unexpected EOF in archive".to_vec(), NOT_RECOVERABLE),
+        Error::Decompression(what) => (name(what.as_bytes(), b""), NOT_RECOVERABLE),
+        Error::Stopped => return Vec::new(),
+        other => (other.to_string().into_bytes(), NOT_RECOVERABLE),
+    };
+    vec![Line::said(what), Line::said(last)]
+}
+
+#[cfg(test)]
+#[path = "voice_tests.rs"]
+mod tests;

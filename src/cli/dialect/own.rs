@@ -1,0 +1,155 @@
+//! durastar's own options, which every dialect has too, always spelt with dashes.
+
+use std::num::NonZeroUsize;
+
+use durastar::plan::SyncMethod;
+
+use crate::cli::assemble::{MODES, mode};
+use crate::cli::number;
+use crate::cli::option::Category::{Durability, Hidden, Output};
+use crate::cli::option::{Bad, OptionDef, flag, valued};
+use crate::cli::setting::{Page, Setting};
+
+/// The rows.
+pub(crate) static OPTIONS: &[OptionDef] = &[
+    valued(
+        Durability,
+        "",
+        &["sync"],
+        "MODE",
+        "force members to stable storage: each, group, batch or none",
+        |word| mode(word).map(Setting::Durability).ok_or(Bad::OneOf(MODES)),
+    )
+    .more(
+        "each syncs every file before the next one counts, and every directory; group does so for windows of members \
+         with one sync for each; batch syncs once at the end; none never does and promises nothing. In the first three \
+         the program ends with success only after everything is stable. The environment variable DURASTAR_SYNC sets \
+         the default.",
+    ),
+    valued(
+        Durability,
+        "",
+        &["sync-window"],
+        "MEMBERS,SIZE",
+        "bounds of a window in mode group; either part may be empty",
+        window,
+    )
+    .more(
+        "A crash costs at most two windows. The defaults are 1024 members and 64 MiB of contents. SIZE may end in k, m \
+         or g.",
+    ),
+    valued(
+        Durability,
+        "",
+        &["sync-method"],
+        "METHOD",
+        "how windows and batches are synced: auto or fsync",
+        |word| match word {
+            b"auto" => Ok(Setting::SyncMethod(SyncMethod::Auto)),
+            b"fsync" => Ok(Setting::SyncMethod(SyncMethod::Fsync)),
+            _ => Err(Bad::OneOf(&["auto", "fsync"])),
+        },
+    )
+    .more(
+        "auto takes syncfs(2) where the file system makes it a promise; fsync syncs each file and directory, which does \
+         not wait for what other programs have written.",
+    ),
+    valued(
+        Durability,
+        "",
+        &["jobs"],
+        "N",
+        "write file contents with N threads",
+        |word| {
+            number::plain(word)
+                .and_then(|jobs| usize::try_from(jobs).ok())
+                .and_then(NonZeroUsize::new)
+                .map(Setting::Jobs)
+                .ok_or(Bad::Value("Invalid number of jobs"))
+        },
+    )
+    .more("With 1 everything happens in the archive's order."),
+    valued(
+        Durability,
+        "",
+        &["fifo-size"],
+        "SIZE",
+        "size of the buffer between reading and writing (8m)",
+        |word| {
+            number::size(word)
+                .and_then(|size| usize::try_from(size).ok())
+                .map(Setting::FifoBytes)
+                .ok_or(Bad::Value("Invalid FIFO size"))
+        },
+    )
+    .more("SIZE is in bytes, or ends in k, m or g. It is rounded up to whole records."),
+    flag(
+        Output,
+        "",
+        &["fifo-stats"],
+        "print the buffer's counters at the end",
+        || Setting::FifoStats,
+    ),
+    flag(
+        Output,
+        "",
+        &["sync-stats"],
+        "print at the end what stable storage has cost",
+        || Setting::SyncStats,
+    )
+    .more(
+        "The mode and whether its promise was kept, syncs by kind, settled members, the time the run waited for stable \
+         storage and its share, the times of single syncs, and what limited the run.",
+    ),
+    valued(
+        Output,
+        "",
+        &["report"],
+        "FILE",
+        "write all counters to FILE as JSON; - is standard output",
+        |name| Ok(Setting::Report(name.to_vec())),
+    )
+    .more("See REPORT."),
+    valued(
+        Output,
+        "",
+        &["settled-log"],
+        "FILE",
+        "write each member's name to FILE as soon as it is settled",
+        |name| Ok(Setting::SettledLog(name.to_vec())),
+    )
+    .more(
+        "A name is there only after a sync that covers the member and the names that lead to it has succeeded, and it \
+         is handed to the system at once. Names end in newline, and backslash escapes stand for control bytes; with \
+         --null (star: -read0) they end in NUL and are not escaped. FILE - is standard output.",
+    ),
+    flag(
+        Hidden,
+        "",
+        &["render-manual"],
+        "print this dialect's manual page as roff",
+        || Setting::Page(Page::Manual),
+    ),
+];
+
+fn window(word: &[u8]) -> Result<Setting, Bad> {
+    const BAD: Bad = Bad::Value("Invalid window, not MEMBERS,SIZE");
+    let mut parts = word.splitn(2, |&byte| byte == b',');
+    let (members, bytes) = (parts.next().unwrap_or(b""), parts.next().unwrap_or(b""));
+    if members.is_empty() && bytes.is_empty() {
+        return Err(BAD);
+    }
+    let part = |text: &[u8], read: fn(&[u8]) -> Option<u64>| match text {
+        b"" => Ok(None),
+        text => match read(text) {
+            None | Some(0) => Err(BAD),
+            some => Ok(some),
+        },
+    };
+    Ok(Setting::Window {
+        members: part(members, number::plain)?
+            .map(|members| usize::try_from(members).map_err(|_| BAD))
+            .transpose()?,
+        bytes: part(bytes, number::size)?,
+    })
+}

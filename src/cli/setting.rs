@@ -1,0 +1,215 @@
+//! One wish without its spelling.
+//!
+//! A [`Setting`] is named for what it does, never for a letter: `-U` overwrites newer files in star and unlinks first in
+//! GNU tar. Grammars give settings in the order of the command line, `assemble` folds them from left to right.
+
+use durastar::plan::{
+    Compression, DurabilityMode, Existing, ExistingDirectories, Seek, SyncMethod,
+};
+use durastar::sys::signal::Signal;
+
+use super::option::OptionDef;
+
+/// A setting with the words it came from, for messages about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    /// What is wished.
+    pub(crate) setting: Setting,
+    /// The option as the table spells it (`--keep-old-files`); empty for a plain argument.
+    pub(crate) spelt: String,
+}
+
+/// One wish.
+#[derive(Clone, Debug)]
+pub(crate) enum Setting {
+    /// Print something about the program and end.
+    Page(Page),
+    /// Restore members.
+    Extract,
+    /// List members.
+    List,
+    /// Say what extracting would do (star's `-n`).
+    Trace,
+    /// An option that is known and not built.
+    Refused(&'static OptionDef),
+    /// Accepted: what it asks for is always so.
+    Always,
+
+    /// A volume of the archive; `-` is standard input.
+    Archive(Vec<u8>),
+    /// The archive is what TAPE names (star's `-T`).
+    ArchiveFromTape,
+    /// Bytes in a record.
+    RecordBytes(usize),
+    /// The FIFO's size.
+    FifoBytes(usize),
+    /// Go on after zero blocks.
+    IgnoreZeros,
+    /// Skip unwanted data by seeking.
+    Seek(Seek),
+    /// How the archive is compressed.
+    Compression(Compression),
+
+    /// Members named after this go below this directory.
+    Directory(Vec<u8>),
+    /// A member by name.
+    Member(Vec<u8>),
+    /// Members by the names in a file.
+    MembersFrom(Vec<u8>),
+    /// A pattern that members have to match (star's `pat=`).
+    Pattern(Vec<u8>),
+    /// Take what does not match (star's `-not`).
+    Invert,
+    /// Leave out what matches.
+    Exclude(Vec<u8>),
+    /// Leave out what matches a line of a file.
+    ExcludeFrom(Vec<u8>),
+    /// Leave out what matches one of these.
+    ExcludeAll(&'static [&'static str]),
+    /// How names and patterns after this are compared.
+    Matching(Matching),
+    /// Name lists are NUL-separated, and so is the log of settled members.
+    NulSeparated(bool),
+    /// Lines of name lists are taken as they are.
+    Verbatim(bool),
+    /// Backslash escapes in name lists are undone.
+    Unquote(bool),
+    /// Components taken off the front of names.
+    StripComponents(usize),
+    /// Keep leading slashes and restore members with `..` in their names.
+    AbsoluteNames,
+    /// Keep leading slashes.
+    KeepSlashes,
+    /// Restore members with `..` in their names.
+    KeepDotDot,
+    /// Pass over everything before this member.
+    StartingAt(Vec<u8>),
+
+    /// Contents go to standard output.
+    ToOutput,
+    /// Set owners.
+    SameOwner(bool),
+    /// Owners by number only.
+    NumericOwner,
+    /// Set modes exactly.
+    SamePermissions(bool),
+    /// The umask to use instead of the process's.
+    Umask(u32),
+    /// Leave times as they come.
+    NoTimes,
+    /// What to do about a file that is there. Two different ones contradict each other.
+    Existing(Existing),
+    /// Overwrite also what is newer (star's `-U`).
+    Unconditional,
+    /// Directories are restored even where the one on disk is newer (star's `-xdir`).
+    DirectoriesAlways,
+    /// The same for a first `.` (star's `-xdot`).
+    DotAlways,
+    /// What to do about the metadata of directories that are there.
+    ExistingDirectories(ExistingDirectories),
+    /// A symbolic link to a directory may stand in for one.
+    KeepDirectorySymlink,
+    /// Refuse links that lead out of the destination.
+    SecureLinks(bool),
+    /// Make no directories.
+    NoDirectories,
+
+    /// When writes are forced to stable storage.
+    Durability(DurabilityMode),
+    /// The size of a window; a part that is `None` stays as it is.
+    Window {
+        /// Members in a window.
+        members: Option<usize>,
+        /// Bytes in a window.
+        bytes: Option<u64>,
+    },
+    /// How windows and batches are settled.
+    SyncMethod(SyncMethod),
+    /// Threads that write.
+    Jobs(std::num::NonZeroUsize),
+
+    /// One step more of verbosity.
+    Verbose,
+    /// Print totals at the end.
+    Totals,
+    /// Print totals when this signal arrives.
+    TotalsOn(Signal),
+    /// A message every so many records; 0 for none.
+    Checkpoint(u64),
+    /// Print the FIFO's counters.
+    FifoStats,
+    /// Print what syncs cost.
+    SyncStats,
+    /// Print how long it took (star's `-time`).
+    Time,
+    /// Do not print statistics at the end (star).
+    NoStatistics,
+    /// Write a report to this file.
+    Report(Vec<u8>),
+    /// Write the names of settled members to this file.
+    SettledLog(Vec<u8>),
+    /// How names are quoted.
+    Quoting(Quoting),
+    /// Times to the full resolution.
+    FullTime,
+    /// Times in UTC.
+    Utc,
+    /// Block numbers before each name.
+    BlockNumber,
+    /// Names as they are after renaming.
+    TransformedNames(bool),
+    /// Path names only (star's `-tpath`).
+    PathsOnly,
+    /// Turns warnings of this kind on or off.
+    Warning(&'static str, bool),
+}
+
+/// A page that the program prints about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// All options.
+    Help,
+    /// A few lines on how to call it.
+    Usage,
+    /// The version.
+    Version,
+    /// The manual page of a dialect, as roff.
+    Manual,
+}
+
+/// One rule by which names and patterns are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matching {
+    /// Whether `* ? [...]` are special.
+    Wildcards(bool),
+    /// Whether a match begins at the front of the name.
+    Anchored(bool),
+    /// Whether wildcards match a slash.
+    MatchSlash(bool),
+    /// Whether case does not matter.
+    IgnoreCase(bool),
+    /// Whether a directory stands for what is below it.
+    Recursive(bool),
+}
+
+/// How names are quoted in listings: GNU tar's styles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Quoting {
+    /// As they are.
+    Literal,
+    /// For a shell, where needed.
+    Shell,
+    /// For a shell, always.
+    ShellAlways,
+    /// As a C string.
+    C,
+    /// As a C string, where needed.
+    CMaybe,
+    /// Backslash escapes (GNU tar's default).
+    #[default]
+    Escape,
+    /// As a C string in the locale's quotation marks.
+    Locale,
+    /// As a C string in double or the locale's quotation marks.
+    CLocale,
+}

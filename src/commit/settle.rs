@@ -1,0 +1,225 @@
+//! Barriers: what makes a window stable, and the thread that does it while the next window is written.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::window::{FileSystem, Load, Window};
+use super::{Core, SyncKind, not_stable};
+use crate::disk::{Directory, Disk};
+use crate::error::{Complaint, Condition};
+
+/// Does `work` on each item, on up to so many threads.
+pub(super) fn in_parallel<T: Sync>(threads: usize, items: &[T], work: impl Fn(&T) + Sync) {
+    let threads = threads.min(items.len());
+    if threads <= 1 {
+        items.iter().for_each(work);
+        return;
+    }
+    let next = AtomicUsize::new(0);
+    let run = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(item);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Fewer threads do the same work, so one that cannot be had is not missed.
+            let _ = thread::Builder::new()
+                .name("durastar-sync".into())
+                .spawn_scoped(scope, run);
+        }
+        run();
+    });
+}
+
+/// Makes everything in these windows stable, and marks as settled what is.
+pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
+    let mut loads: Vec<(usize, Load<D>)> = Vec::new();
+    for (index, window) in windows.iter().enumerate() {
+        loads.extend(window.take().into_iter().map(|load| (index, load)));
+    }
+    // By file system, so that one syncfs(2) serves all windows.
+    while let Some((_, first)) = loads.first() {
+        let file_system = Arc::clone(&first.file_system);
+        let same = |(_, load): &mut (usize, Load<D>)| load.file_system.device == file_system.device;
+        let loads: Vec<_> = loads.extract_if(.., same).collect();
+        let mut proven = vec![true; windows.len()];
+        if file_system.is_trusted() {
+            let members = loads.iter().map(|(_, load)| load.members).sum();
+            let root = &file_system.root;
+            match core.timed(SyncKind::FileSystem, |disk| disk.sync_fs(&root.handle)) {
+                Ok(()) => {}
+                Err(cause) => {
+                    file_system.distrust();
+                    core.inbox.post(not_stable(&root.path, cause, members));
+                    ask_each(core, windows, &file_system, &loads);
+                    // What is not kept open cannot be asked any more: it stays unsettled.
+                    for (index, load) in &loads {
+                        proven[*index] &= load.members == 0 || !load.directories.is_empty();
+                    }
+                }
+            }
+        } else {
+            ask_each(core, windows, &file_system, &loads);
+        }
+        for (index, load) in loads {
+            let window = &windows[index];
+            for (entry, file) in load.files {
+                if !core.close(file, &window.name(entry)) {
+                    window.lose(entry);
+                }
+            }
+        }
+        if !file_system.is_broken() {
+            for (window, _) in windows.iter().zip(proven).filter(|(_, proven)| *proven) {
+                window.settle(file_system.device);
+            }
+        }
+    }
+    core.count(|counters| counters.windows += 1);
+}
+
+/// fsync(2) of every file that is held, then of every directory that names were made in.
+fn ask_each<D: Disk>(
+    core: &Core<D>,
+    windows: &[Arc<Window<D>>],
+    file_system: &FileSystem<D>,
+    loads: &[(usize, Load<D>)],
+) {
+    let files: Vec<(usize, usize, &D::File)> = loads
+        .iter()
+        .flat_map(|(window, load)| {
+            load.files
+                .iter()
+                .map(move |(entry, file)| (*window, *entry, file))
+        })
+        .collect();
+    in_parallel(core.threads, &files, |(window, entry, file)| {
+        if !core.sync_file(file, &windows[*window].name(*entry)) {
+            windows[*window].lose(*entry);
+        }
+    });
+    let directories: HashMap<(u64, u64), &Arc<Directory<D>>> = loads
+        .iter()
+        .flat_map(|(_, load)| &load.directories)
+        .map(|directory| (directory.identity(), directory))
+        .collect();
+    let directories: Vec<_> = directories.into_values().collect();
+    in_parallel(core.threads, &directories, |directory| {
+        if !core.sync_directory(directory) {
+            file_system.mark_broken();
+        }
+    });
+}
+
+/// The thread that settles windows, one at a time. Started with the first.
+#[derive(Debug)]
+pub(super) struct Settler<D: Disk> {
+    core: Arc<Core<D>>,
+    thread: Option<Thread<D>>,
+    busy: bool,
+}
+
+#[derive(Debug)]
+struct Thread<D: Disk> {
+    windows: Sender<Arc<Window<D>>>,
+    finished: Receiver<Arc<Window<D>>>,
+    handle: JoinHandle<()>,
+}
+
+impl<D: Disk> Settler<D> {
+    pub(super) fn new(core: &Arc<Core<D>>) -> Self {
+        Self {
+            core: Arc::clone(core),
+            thread: None,
+            busy: false,
+        }
+    }
+
+    /// Begins to settle a window. None may be under way. Where no thread can be had it is done here and given back.
+    pub(super) fn settle(&mut self, window: Arc<Window<D>>) -> Option<Arc<Window<D>>> {
+        debug_assert!(!self.busy, "one window at a time");
+        if self.thread.is_none() {
+            self.thread = start(&self.core);
+        }
+        let thread = self.thread.as_ref();
+        self.busy = thread.is_some_and(|thread| thread.windows.send(Arc::clone(&window)).is_ok());
+        if self.busy {
+            return None;
+        }
+        settle(&self.core, std::slice::from_ref(&window));
+        Some(window)
+    }
+
+    /// The window that was settled since the last time, without waiting.
+    pub(super) fn try_finished(&mut self) -> Option<Arc<Window<D>>> {
+        let window = self
+            .thread
+            .as_ref()
+            .filter(|_| self.busy)?
+            .finished
+            .try_recv()
+            .ok()?;
+        self.busy = false;
+        Some(window)
+    }
+
+    /// Waits for the window that is being settled, if one is.
+    pub(super) fn finished(&mut self) -> Option<Arc<Window<D>>> {
+        if !std::mem::take(&mut self.busy) {
+            return None;
+        }
+        let thread = self.thread.as_ref()?;
+        match thread.finished.recv() {
+            Ok(window) => Some(window),
+            Err(_) => {
+                let what = Condition::Other("the thread that settles windows has ended".into());
+                self.core.inbox.post(Complaint::failure(b"", what));
+                self.core.count(|counters| counters.failed += 1);
+                None
+            }
+        }
+    }
+}
+
+fn start<D: Disk>(core: &Arc<Core<D>>) -> Option<Thread<D>> {
+    let (windows, work) = bounded::<Arc<Window<D>>>(1);
+    let (done, finished) = bounded(1);
+    let core = Arc::clone(core);
+    let run = move || {
+        for window in work {
+            settle(&core, std::slice::from_ref(&window));
+            if done.send(window).is_err() {
+                return;
+            }
+        }
+    };
+    let handle = thread::Builder::new()
+        .name("durastar-settle".into())
+        .spawn(run)
+        .ok()?;
+    Some(Thread {
+        windows,
+        finished,
+        handle,
+    })
+}
+
+impl<D: Disk> Drop for Settler<D> {
+    fn drop(&mut self) {
+        if let Some(Thread {
+            windows,
+            finished,
+            handle,
+        }) = self.thread.take()
+        {
+            drop((windows, finished));
+            // A panic was reported by `finished`.
+            let _ = handle.join();
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The members between two barriers, and the tickets by which their writers report.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::Core;
+use crate::disk::{Directory, Disk};
+
+/// A file system that members are restored on.
+#[derive(Debug)]
+pub(super) struct FileSystem<D: Disk> {
+    pub(super) device: u64,
+    /// Opened before anything was changed there: write errors from then on are reported through it.
+    pub(super) root: Arc<Directory<D>>,
+    trusted: AtomicBool,
+    broken: AtomicBool,
+}
+
+impl<D: Disk> FileSystem<D> {
+    pub(super) fn new(device: u64, root: Arc<Directory<D>>, trusted: bool) -> Self {
+        Self {
+            device,
+            root,
+            trusted: AtomicBool::new(trusted),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether a successful syncfs(2) is a promise here.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.trusted.load(Ordering::Relaxed)
+    }
+
+    /// After a failed syncfs(2): from now on every file is asked.
+    pub(super) fn distrust(&self) {
+        self.trusted.store(false, Ordering::Relaxed);
+    }
+
+    /// After a failed sync of a directory: which names are lost cannot be told, so nothing more is settled here.
+    pub(super) fn mark_broken(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+}
+
+/// What happens to a finished file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// It is closed; a sync of its file system follows later, or none.
+    Close,
+    /// It is synced and closed by the thread that wrote it.
+    Sync,
+    /// It stays open until its window is settled, so that an error can be attributed.
+    Hold,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Pending,
+    Ready,
+    Lost,
+    Settled,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name_end: usize,
+    file_system: usize,
+    state: State,
+}
+
+/// How full a window is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fill {
+    pub(super) members: usize,
+    pub(super) bytes: u64,
+    pub(super) open: usize,
+}
+
+#[derive(Debug)]
+struct Inner<D: Disk> {
+    outstanding: usize,
+    fill: Fill,
+    /// One for each member, in archive order, if names are kept; else only `ready` counts.
+    entries: Vec<Entry>,
+    names: Vec<u8>,
+    /// Finished members for each of `file_systems`.
+    ready: Vec<u64>,
+    file_systems: Vec<Arc<FileSystem<D>>>,
+    held: Vec<(usize, D::File)>,
+    directories: Vec<Arc<Directory<D>>>,
+    known: HashSet<(u64, u64)>,
+}
+
+/// The members between two barriers.
+#[derive(Debug)]
+pub(super) struct Window<D: Disk> {
+    core: Arc<Core<D>>,
+    keep_names: bool,
+    inner: Mutex<Inner<D>>,
+    all_done: Condvar,
+}
+
+/// Finished members of a window on one file system, taken out to be synced.
+#[derive(Debug)]
+pub(super) struct Load<D: Disk> {
+    pub(super) file_system: Arc<FileSystem<D>>,
+    pub(super) members: u64,
+    pub(super) directories: Vec<Arc<Directory<D>>>,
+    /// With the index of the member in its window.
+    pub(super) files: Vec<(usize, D::File)>,
+}
+
+impl<D: Disk> Window<D> {
+    pub(super) fn new(core: &Arc<Core<D>>, keep_names: bool) -> Arc<Self> {
+        let inner = Inner {
+            outstanding: 0,
+            fill: Fill::default(),
+            entries: Vec::new(),
+            names: Vec::new(),
+            ready: Vec::new(),
+            file_systems: Vec::new(),
+            held: Vec::new(),
+            directories: Vec::new(),
+            known: HashSet::new(),
+        };
+        Arc::new(Self {
+            core: Arc::clone(core),
+            keep_names,
+            inner: Mutex::new(inner),
+            all_done: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<D>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn fill(&self) -> Fill {
+        self.lock().fill
+    }
+
+    /// Adds a directory in which names change, and its file system.
+    pub(super) fn touch(
+        &self,
+        file_system: &Arc<FileSystem<D>>,
+        directory: Option<&Arc<Directory<D>>>,
+    ) {
+        self.lock().touch(file_system, directory);
+    }
+
+    /// Waits for all members and takes out what has to be synced, by file system.
+    pub(super) fn take(&self) -> Vec<Load<D>> {
+        let mut inner = self.lock();
+        while inner.outstanding > 0 {
+            inner = self
+                .all_done
+                .wait(inner)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let mut loads: Vec<Load<D>> = Vec::new();
+        for (index, file_system) in inner.file_systems.iter().enumerate() {
+            loads.push(Load {
+                file_system: Arc::clone(file_system),
+                members: inner.ready[index],
+                directories: Vec::new(),
+                files: Vec::new(),
+            });
+        }
+        for directory in std::mem::take(&mut inner.directories) {
+            if let Some(load) = loads
+                .iter_mut()
+                .find(|load| load.file_system.device == directory.device)
+            {
+                load.directories.push(directory);
+            }
+        }
+        for (entry, file) in std::mem::take(&mut inner.held) {
+            let file_system = inner.entries[entry].file_system;
+            loads[file_system].files.push((entry, file));
+        }
+        loads
+    }
+
+    /// The name of a member, where names are kept.
+    pub(super) fn name(&self, entry: usize) -> Vec<u8> {
+        self.lock().name(entry).to_vec()
+    }
+
+    /// A member whose own sync failed.
+    pub(super) fn lose(&self, entry: usize) {
+        let mut inner = self.lock();
+        let file_system = inner.entries[entry].file_system;
+        if std::mem::replace(&mut inner.entries[entry].state, State::Lost) == State::Ready {
+            inner.ready[file_system] -= 1;
+        }
+    }
+
+    /// What is ready on this file system is settled, and counted.
+    pub(super) fn settle(&self, device: u64) {
+        let mut inner = self.lock();
+        let Some(index) = inner
+            .file_systems
+            .iter()
+            .position(|file_system| file_system.device == device)
+        else {
+            return;
+        };
+        for entry in inner
+            .entries
+            .iter_mut()
+            .filter(|entry| entry.file_system == index)
+        {
+            if entry.state == State::Ready {
+                entry.state = State::Settled;
+            }
+        }
+        let count = std::mem::take(&mut inner.ready[index]);
+        drop(inner);
+        self.core.count(|counters| counters.settled += count);
+    }
+
+    /// Gives the names of settled members, in archive order.
+    pub(super) fn report(&self, settled: &mut dyn FnMut(&mut dyn Iterator<Item = &[u8]>)) {
+        let inner = self.lock();
+        let mut names = inner
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.state == State::Settled)
+            .map(|(index, _)| inner.name(index))
+            .peekable();
+        if names.peek().is_some() {
+            settled(&mut names);
+        }
+    }
+}
+
+impl<D: Disk> Inner<D> {
+    fn name(&self, entry: usize) -> &[u8] {
+        let start = entry
+            .checked_sub(1)
+            .map_or(0, |before| self.entries[before].name_end);
+        &self.names[start..self.entries[entry].name_end]
+    }
+
+    fn touch(
+        &mut self,
+        file_system: &Arc<FileSystem<D>>,
+        directory: Option<&Arc<Directory<D>>>,
+    ) -> usize {
+        if let Some(directory) = directory {
+            let is_last = self
+                .directories
+                .last()
+                .is_some_and(|last| Arc::ptr_eq(last, directory));
+            if !is_last && self.known.insert(directory.identity()) {
+                self.directories.push(Arc::clone(directory));
+                self.fill.open += 1;
+            }
+        }
+        match self
+            .file_systems
+            .iter()
+            .position(|known| known.device == file_system.device)
+        {
+            Some(index) => index,
+            None => {
+                self.file_systems.push(Arc::clone(file_system));
+                self.ready.push(0);
+                self.file_systems.len() - 1
+            }
+        }
+    }
+}
+
+/// One member on its way to being settled. Whoever does the last thing to it reports here; a ticket that is dropped
+/// means that the member failed.
+pub struct Ticket<D: Disk> {
+    core: Arc<Core<D>>,
+    window: Option<Arc<Window<D>>>,
+    file_system: usize,
+    entry: Option<usize>,
+    action: Action,
+    done: bool,
+}
+
+impl<D: Disk> fmt::Debug for Ticket<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket")
+            .field("entry", &self.entry)
+            .field("action", &self.action)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<D: Disk> Ticket<D> {
+    pub(super) fn new(
+        core: &Arc<Core<D>>,
+        window: Option<&Arc<Window<D>>>,
+        file_system: &Arc<FileSystem<D>>,
+        action: Action,
+        name: &[u8],
+        directory: Option<&Arc<Directory<D>>>,
+        bytes: u64,
+    ) -> Self {
+        let mut ticket = Self {
+            core: Arc::clone(core),
+            window: window.map(Arc::clone),
+            file_system: 0,
+            entry: None,
+            action,
+            done: false,
+        };
+        if let Some(window) = window {
+            let mut inner = window.lock();
+            inner.outstanding += 1;
+            inner.fill.members += 1;
+            inner.fill.bytes += bytes;
+            // It may have no file to keep open; the bound need not be exact, but must hold before the file is written.
+            inner.fill.open += usize::from(action == Action::Hold);
+            ticket.file_system = inner.touch(file_system, directory);
+            if window.keep_names {
+                inner.names.extend_from_slice(name);
+                let entry = Entry {
+                    name_end: inner.names.len(),
+                    file_system: ticket.file_system,
+                    state: State::Pending,
+                };
+                inner.entries.push(entry);
+                ticket.entry = Some(inner.entries.len() - 1);
+            }
+        }
+        ticket
+    }
+
+    /// The file is complete: contents and metadata. It is closed, synced or kept, as the mode says.
+    pub fn finish_file(mut self, file: D::File, name: &[u8]) {
+        let passed = match self.action {
+            Action::Close => self.core.close(file, name),
+            Action::Sync => {
+                let synced = self.core.sync_file(&file, name);
+                self.core.close(file, name) && synced
+            }
+            Action::Hold => {
+                self.report(true, Some(file));
+                return;
+            }
+        };
+        self.report(passed, None);
+    }
+
+    /// The object is complete and there is no open file to it.
+    pub fn finish(mut self) {
+        self.report(true, None);
+    }
+
+    fn report(&mut self, passed: bool, file: Option<D::File>) {
+        self.done = true;
+        let Some(window) = &self.window else {
+            return;
+        };
+        let mut inner = window.lock();
+        if let Some(entry) = self.entry {
+            inner.entries[entry].state = if passed { State::Ready } else { State::Lost };
+            if let Some(file) = file {
+                inner.held.push((entry, file));
+            }
+        }
+        if passed {
+            inner.ready[self.file_system] += 1;
+        }
+        inner.outstanding -= 1;
+        if inner.outstanding == 0 {
+            window.all_done.notify_all();
+        }
+    }
+}
+
+impl<D: Disk> Drop for Ticket<D> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.report(false, None);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The one door to the file system.
+//!
+//! Whatever touches files does so through [`Disk`], relative to a directory handle and a last component that is never
+//! followed when it is a symbolic link: there are no joined paths that somebody could bend in between. [`Os`] is the
+//! real one; [`Faulty`] wraps another and fails chosen calls, so that every error can be played.
+
+mod directory;
+mod fault;
+mod os;
+
+use std::ffi::CStr;
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+
+use crate::member::Timestamp;
+
+pub use directory::Directory;
+pub use fault::{Call, Faulty};
+pub use os::Os;
+
+/// The error numbers that callers tell apart.
+pub mod errno {
+    pub use libc::{
+        EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENODATA, ENOENT, ENOTDIR, ENOTEMPTY,
+        EOPNOTSUPP,
+    };
+}
+
+/// What an object on disk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// Anything else: FIFO, socket, device.
+    Special,
+}
+
+/// State of an object on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: FileKind,
+    /// Permission bits with set-id and sticky bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Size in bytes.
+    pub size: u64,
+    /// Number of the file system.
+    pub device: u64,
+    /// Number of the inode in it.
+    pub inode: u64,
+    /// Last change of the contents.
+    pub mtime: Timestamp,
+}
+
+impl Stat {
+    /// What tells it from every other object.
+    #[must_use]
+    pub fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+}
+
+/// A special file that can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A FIFO.
+    Fifo,
+    /// A character device, major and minor number.
+    CharDevice(u32, u32),
+    /// A block device, major and minor number.
+    BlockDevice(u32, u32),
+}
+
+/// Where metadata is set.
+#[derive(Debug)]
+pub enum Target<'a, D: Disk + ?Sized> {
+    /// An open file.
+    File(&'a D::File),
+    /// An open directory.
+    Dir(&'a D::Dir),
+    /// An object in a directory, itself even if it is a symbolic link.
+    At(&'a D::Dir, &'a CStr),
+}
+
+/// Times to set; `None` leaves one as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Last access.
+    pub atime: Option<Timestamp>,
+    /// Last change of the contents.
+    pub mtime: Option<Timestamp>,
+}
+
+/// How an existing file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// For writing over what it holds, which is cut off first.
+    Overwrite,
+    /// For writing, keeping what it holds.
+    Write,
+    /// For reading, or for a sync only.
+    Read,
+}
+
+/// A file system.
+///
+/// Every method may fail with any error that the system call of its name can give (see its page in section 2 of the
+/// manual); `EINTR` is dealt with inside. No method follows a symbolic link in `name`.
+pub trait Disk: Debug + Send + Sync + 'static {
+    /// An open directory.
+    type Dir: Debug + Send + Sync + 'static;
+    /// An open regular file.
+    type File: Debug + Send + Sync + 'static;
+
+    /// Opens a directory by path, following links: for destinations only.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn open_path(&self, path: &Path) -> io::Result<Self::Dir>;
+    /// Opens the directory `name`; `..` is its parent.
+    ///
+    /// # Errors
+    /// See the trait; `ENOTDIR` or `ELOOP` when it is a symbolic link.
+    fn open_dir(&self, at: &Self::Dir, name: &CStr) -> io::Result<Self::Dir>;
+    /// Makes a regular file that must not exist, with exactly this mode where umask and default ACLs allow.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn create(&self, at: &Self::Dir, name: &CStr, mode: u32) -> io::Result<Self::File>;
+    /// Opens a regular file that exists.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn open_file(&self, at: &Self::Dir, name: &CStr, access: Access) -> io::Result<Self::File>;
+    /// mkdirat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn make_dir(&self, at: &Self::Dir, name: &CStr, mode: u32) -> io::Result<()>;
+    /// symlinkat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn symlink(&self, target: &CStr, at: &Self::Dir, name: &CStr) -> io::Result<()>;
+    /// linkat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn link(&self, from: &Self::Dir, source: &CStr, at: &Self::Dir, name: &CStr) -> io::Result<()>;
+    /// mknodat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn make_node(&self, at: &Self::Dir, name: &CStr, mode: u32, node: Node) -> io::Result<()>;
+    /// unlinkat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn remove(&self, at: &Self::Dir, name: &CStr) -> io::Result<()>;
+    /// unlinkat(2) of an empty directory.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn remove_dir(&self, at: &Self::Dir, name: &CStr) -> io::Result<()>;
+    /// renameat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn rename(
+        &self,
+        from: &Self::Dir,
+        source: &CStr,
+        at: &Self::Dir,
+        name: &CStr,
+    ) -> io::Result<()>;
+    /// fstatat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn stat_at(&self, at: &Self::Dir, name: &CStr) -> io::Result<Stat>;
+    /// fstat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn stat_dir(&self, dir: &Self::Dir) -> io::Result<Stat>;
+    /// fstat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn stat_file(&self, file: &Self::File) -> io::Result<Stat>;
+    /// readlinkat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn read_link(&self, at: &Self::Dir, name: &CStr) -> io::Result<Vec<u8>>;
+    /// Writes all of `data` at `offset`.
+    ///
+    /// # Errors
+    /// See the trait; what was written before the error stays.
+    fn write_at(&self, file: &Self::File, data: &[u8], offset: u64) -> io::Result<()>;
+    /// ftruncate(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn set_size(&self, file: &Self::File, size: u64) -> io::Result<()>;
+    /// fchown(2) or fchownat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn set_owner(&self, target: &Target<'_, Self>, uid: u32, gid: u32) -> io::Result<()>;
+    /// fchmod(2) or fchmodat(2).
+    ///
+    /// # Errors
+    /// See the trait; for [`Target::At`] the caller has made sure that it is no symbolic link.
+    fn set_mode(&self, target: &Target<'_, Self>, mode: u32) -> io::Result<()>;
+    /// futimens(2) or utimensat(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn set_times(&self, target: &Target<'_, Self>, times: Times) -> io::Result<()>;
+    /// setxattr(2) in its form for what `target` is.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn set_attribute(&self, target: &Target<'_, Self>, name: &CStr, value: &[u8])
+    -> io::Result<()>;
+    /// removexattr(2) in its form for what `target` is.
+    ///
+    /// # Errors
+    /// See the trait; `ENODATA` when there is none.
+    fn remove_attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<()>;
+    /// Adds file flags (`FS_IOC_SETFLAGS`, ioctl_iflags(2)) to those that are set.
+    ///
+    /// # Errors
+    /// See the trait; `ENOTTY` or `EOPNOTSUPP` where the file system or the object has none.
+    fn add_flags(&self, target: &Target<'_, Self>, flags: u32) -> io::Result<()>;
+    /// close(2): on some file systems the last moment at which a failed write is reported.
+    ///
+    /// # Errors
+    /// See the trait. The file is closed all the same.
+    fn close(&self, file: Self::File) -> io::Result<()>;
+    /// fsync(2).
+    ///
+    /// # Errors
+    /// See the trait. After an error the file's contents are unknown: trying again proves nothing.
+    fn sync_file(&self, file: &Self::File) -> io::Result<()>;
+    /// fsync(2).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn sync_dir(&self, dir: &Self::Dir) -> io::Result<()>;
+    /// syncfs(2): everything on the file system of `dir`. Write errors since `dir` was opened are reported (Linux 5.8).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn sync_fs(&self, dir: &Self::Dir) -> io::Result<()>;
+    /// Whether a successful [`Disk::sync_fs`] means that everything is stable on this file system.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn sync_fs_is_promise(&self, dir: &Self::Dir) -> io::Result<bool>;
+}

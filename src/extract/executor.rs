@@ -1,0 +1,296 @@
+//! Writing file contents, on the thread that decides or on several others.
+//!
+//! A [`Writing`] is one file on its way. Pieces of its contents travel with a share of it; whoever lets go of the last
+//! share completes the file: size, owner, mode, times, and then its [`Ticket`]. The pieces are written at their offsets,
+//! so they may come in any order, and each gives its room in the ring back as soon as it is written.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+
+use super::extras::Extras;
+use super::restore::{self, Attributes};
+use crate::commit::Ticket;
+use crate::disk::{Disk, Target};
+use crate::error::{Complaint, Operation};
+use crate::observe::Inbox;
+
+/// Tasks that travel together: waking a writer costs more than a small file.
+const BATCH_TASKS: usize = 32;
+/// Contents that travel together; with the queue a fraction of the default ring.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// One file that is being written.
+#[derive(Debug)]
+pub(super) struct Writing<D: Disk> {
+    pub(super) file: D::File,
+    pub(super) name: Box<[u8]>,
+    pub(super) attributes: Attributes,
+    pub(super) extras: Option<Box<Extras>>,
+    /// The size to set at the end, for a file that ends in a hole.
+    pub(super) size: Option<u64>,
+    /// Something of it could not be written.
+    pub(super) failed: AtomicBool,
+    /// The archive ends before it does.
+    pub(super) cut: AtomicBool,
+    /// The mode a broken file is left with: nobody takes it for the whole one.
+    pub(super) broken_mode: u32,
+    pub(super) ticket: Ticket<D>,
+}
+
+impl<D: Disk> Writing<D> {
+    fn write(&self, disk: &D, inbox: &Inbox, data: &[u8], offset: u64) {
+        // After a failed write the rest is pointless; one message is enough.
+        if self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(cause) = disk.write_at(&self.file, data, offset)
+            && !self.failed.swap(true, Ordering::Relaxed)
+        {
+            inbox.post(Complaint::system(&self.name, Operation::Write, cause));
+        }
+    }
+
+    fn complete(self, disk: &D, inbox: &Inbox) {
+        let Self {
+            file,
+            name,
+            attributes,
+            extras,
+            size,
+            failed,
+            cut,
+            broken_mode,
+            ticket,
+        } = self;
+        let target = Target::<D>::File(&file);
+        if failed.into_inner() || cut.into_inner() {
+            // Its time stays that of the failure, for the same reason. The ticket is dropped: it never settles.
+            let _ = disk.set_mode(&target, broken_mode);
+            let _ = disk.close(file);
+            return;
+        }
+        let mut well = true;
+        if let Some(size) = size
+            && let Err(cause) = disk.set_size(&file, size)
+        {
+            inbox.post(Complaint::system(&name, Operation::Truncate, cause));
+            well = false;
+        }
+        well &= restore::apply(disk, inbox, &name, &target, &attributes, extras.as_deref());
+        if well {
+            ticket.finish_file(file, &name);
+        } else if let Err(cause) = disk.close(file) {
+            inbox.post(Complaint::system(&name, Operation::Close, cause));
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Task<D: Disk, S> {
+    writing: Arc<Writing<D>>,
+    offset: u64,
+    data: Option<S>,
+}
+
+impl<D: Disk, S: AsRef<[u8]>> Task<D, S> {
+    fn run(self, disk: &D, inbox: &Inbox) {
+        if let Some(data) = &self.data {
+            self.writing.write(disk, inbox, data.as_ref(), self.offset);
+        }
+        drop(self.data);
+        if let Some(writing) = Arc::into_inner(self.writing) {
+            writing.complete(disk, inbox);
+        }
+    }
+}
+
+/// Batches that were handed out and are not finished.
+#[derive(Debug, Default)]
+struct InFlight {
+    batches: Mutex<usize>,
+    none: Condvar,
+}
+
+impl InFlight {
+    fn change(&self, change: impl FnOnce(&mut usize)) {
+        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut batches);
+        if *batches == 0 {
+            self.none.notify_all();
+        }
+    }
+
+    fn wait(&self) {
+        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        while *batches > 0 {
+            batches = self
+                .none
+                .wait(batches)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Pool<D: Disk, S> {
+    queue: Sender<Vec<Task<D, S>>>,
+    batch: Vec<Task<D, S>>,
+    batch_bytes: usize,
+    in_flight: Arc<InFlight>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Runs tasks: here, or on a pool of threads.
+#[derive(Debug)]
+pub(super) struct Executor<D: Disk, S> {
+    disk: Arc<D>,
+    inbox: Arc<Inbox>,
+    pool: Option<Pool<D, S>>,
+    waited: Duration,
+}
+
+impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
+    /// With one job everything is done on the calling thread, in order.
+    pub(super) fn new(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize) -> Self {
+        let pool = (jobs > 1).then(|| Pool::start(disk, inbox, jobs)).flatten();
+        Self {
+            disk: Arc::clone(disk),
+            inbox: Arc::clone(inbox),
+            pool,
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// Threads that write; 1 for the calling one.
+    pub(super) fn jobs(&self) -> usize {
+        self.pool.as_ref().map_or(1, |pool| pool.threads.len())
+    }
+
+    /// Time spent waiting for a writer to take work.
+    pub(super) fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// Writes a piece of a file; without data it only gives back the caller's share.
+    pub(super) fn write(&mut self, writing: Arc<Writing<D>>, offset: u64, data: Option<S>) {
+        let task = Task {
+            writing,
+            offset,
+            data,
+        };
+        let Some(pool) = &mut self.pool else {
+            task.run(&self.disk, &self.inbox);
+            return;
+        };
+        pool.batch_bytes += task.data.as_ref().map_or(0, |data| data.as_ref().len());
+        pool.batch.push(task);
+        if pool.batch.len() >= BATCH_TASKS || pool.batch_bytes >= BATCH_BYTES {
+            self.flush();
+        }
+    }
+
+    /// Hands everything that is held back to the writers. To be called before waiting for anything else.
+    pub(super) fn flush(&mut self) {
+        let Some(pool) = &mut self.pool else {
+            return;
+        };
+        if pool.batch.is_empty() {
+            return;
+        }
+        pool.batch_bytes = 0;
+        let batch = std::mem::replace(&mut pool.batch, Vec::with_capacity(BATCH_TASKS));
+        pool.in_flight.change(|batches| *batches += 1);
+        let rejected = match pool.queue.try_send(batch) {
+            Ok(()) => return,
+            Err(TrySendError::Full(batch)) => {
+                let start = Instant::now();
+                let result = pool.queue.send(batch).map_err(|error| error.into_inner());
+                self.waited += start.elapsed();
+                result.err()
+            }
+            Err(TrySendError::Disconnected(batch)) => Some(batch),
+        };
+        // All writers are gone (each panicked): the work is still done.
+        if let Some(batch) = rejected {
+            batch
+                .into_iter()
+                .for_each(|task| task.run(&self.disk, &self.inbox));
+            pool.in_flight.change(|batches| *batches -= 1);
+        }
+    }
+
+    /// Waits until everything that was handed in is done.
+    pub(super) fn drain(&mut self) {
+        self.flush();
+        if let Some(pool) = &self.pool {
+            let start = Instant::now();
+            pool.in_flight.wait();
+            self.waited += start.elapsed();
+        }
+    }
+
+    /// Ends the threads; gives whether none of them panicked.
+    pub(super) fn finish(mut self) -> bool {
+        self.flush();
+        let Some(pool) = self.pool.take() else {
+            return true;
+        };
+        drop(pool.queue);
+        pool.threads
+            .into_iter()
+            .map(JoinHandle::join)
+            // Each is joined, also after one that panicked.
+            .filter(Result::is_err)
+            .count()
+            == 0
+    }
+}
+
+impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Pool<D, S> {
+    fn start(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize) -> Option<Self> {
+        let (queue, work) = bounded(2 * jobs);
+        let in_flight = Arc::new(InFlight::default());
+        let threads: Vec<_> = (0..jobs)
+            .map_while(|index| {
+                let (work, disk, inbox) = (work.clone(), Arc::clone(disk), Arc::clone(inbox));
+                let in_flight = Arc::clone(&in_flight);
+                let run = move || serve(&work, &*disk, &inbox, &in_flight);
+                thread::Builder::new()
+                    .name(format!("durastar-write-{index}"))
+                    .spawn(run)
+                    .ok()
+            })
+            .collect();
+        // Where no thread can be had the caller does the work.
+        (!threads.is_empty()).then(|| Self {
+            queue,
+            batch: Vec::new(),
+            batch_bytes: 0,
+            in_flight,
+            threads,
+        })
+    }
+}
+
+fn serve<D: Disk, S: AsRef<[u8]>>(
+    work: &Receiver<Vec<Task<D, S>>>,
+    disk: &D,
+    inbox: &Inbox,
+    in_flight: &InFlight,
+) {
+    /// Counts a batch as finished even if a task panics, so that nobody waits for ever.
+    struct Finished<'a>(&'a InFlight);
+    impl Drop for Finished<'_> {
+        fn drop(&mut self) {
+            self.0.change(|batches| *batches -= 1);
+        }
+    }
+    for batch in work {
+        let _finished = Finished(in_flight);
+        batch.into_iter().for_each(|task| task.run(disk, inbox));
+    }
+}

@@ -1,0 +1,1065 @@
+//! Members become files.
+//!
+//! One thread decides, in archive order, and does everything that makes, removes or replaces a name; so the same name
+//! twice is simply made twice, and the last one wins. Contents and metadata of regular files go through the open file
+//! to the [`executor`]'s threads, which need no order. What directories need at the end waits in [`fixup`].
+//! Nothing here syncs: that is `commit`'s.
+
+mod acl;
+mod executor;
+mod extras;
+mod fixup;
+mod place;
+mod restore;
+
+use std::ffi::CString;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::commit::{Committer, SYNC_THREADS};
+use crate::disk::{Access, Directory, Disk, FileKind, Node, Stat, Target, Times, errno};
+use crate::error::{Complaint, Condition, Error, Operation};
+use crate::member::{Extent, Kind, Member, MemberStream, Timestamp};
+use crate::observe::{Inbox, Observer, Verdict};
+use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
+use crate::select::names::{components, is_absolute};
+use crate::stats;
+use crate::sys;
+use executor::{Executor, Writing};
+use extras::Extras;
+use fixup::Fixups;
+use place::{Blocked, MakeMissing, Places, c_string};
+use restore::Attributes;
+
+/// The largest piece of a file that one task writes: large enough that calls do not count, small enough that a ring of
+/// the default size holds several.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// A member as it is to be restored: where, and under which names.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The member.
+    pub member: &'a Member,
+    /// Its name after selection and renaming.
+    pub name: &'a [u8],
+    /// A hard link's target after renaming, or a symbolic link's as it is.
+    pub link: &'a [u8],
+    /// Index into [`Plan::directories`].
+    pub directory: usize,
+}
+
+/// Why a member was not restored. The run goes on unless the archive itself is at fault.
+enum Refusal {
+    /// To be told to the user.
+    Complaint(Complaint),
+    /// As the plan wants it: nothing to be said.
+    Silent,
+    /// The archive cannot be read on.
+    Fatal(Error),
+}
+
+impl From<Complaint> for Refusal {
+    fn from(complaint: Complaint) -> Self {
+        Self::Complaint(complaint)
+    }
+}
+
+/// A place for an object: the directory it is in and its last component.
+struct Spot<D: Disk> {
+    directory: Arc<Directory<D>>,
+    base: usize,
+    /// Path below the destination, cleaned.
+    path: Vec<u8>,
+    name: CString,
+    /// For messages.
+    shown: Vec<u8>,
+}
+
+/// Restores members.
+#[derive(Debug)]
+pub struct Extractor<'p, D: Disk, S> {
+    disk: Arc<D>,
+    plan: &'p Plan,
+    inbox: Arc<Inbox>,
+    places: Places<D>,
+    executor: Executor<D, S>,
+    committer: Committer<D>,
+    fixups: Fixups<D>,
+    now: Timestamp,
+    counts: stats::Restored,
+    seen_member: bool,
+    stopped: bool,
+}
+
+impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
+    /// Opens the destinations and starts the writers. `open_files` is how many files the process may have open.
+    ///
+    /// # Errors
+    /// A destination cannot be opened.
+    pub fn new(disk: Arc<D>, plan: &'p Plan, open_files: usize) -> Result<Self, Error> {
+        let inbox = Arc::new(Inbox::default());
+        let places = Places::open(&disk, &plan.directories, plan.selection.absolute_names)
+            .map_err(|(index, cause)| {
+                let name = plan
+                    .directories
+                    .get(index)
+                    .map_or(Path::new("/"), |path| path.as_path());
+                Error::System {
+                    operation: Operation::ChangeDirectory,
+                    name: name.as_os_str().as_bytes().to_vec(),
+                    cause,
+                }
+            })?;
+        let jobs = jobs(plan);
+        let executor = Executor::new(&disk, &inbox, jobs);
+        let threads = if jobs == 1 { 1 } else { jobs.max(SYNC_THREADS) };
+        let committer = Committer::new(
+            Arc::clone(&disk),
+            Arc::clone(&inbox),
+            &plan.durability,
+            open_files,
+            threads,
+        );
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or(Duration::ZERO);
+        let now = Timestamp {
+            seconds: since.as_secs().cast_signed(),
+            nanos: since.subsec_nanos(),
+        };
+        Ok(Self {
+            disk,
+            plan,
+            inbox,
+            places,
+            executor,
+            committer,
+            fixups: Fixups::new(),
+            now,
+            counts: stats::Restored::default(),
+            seen_member: false,
+            stopped: false,
+        })
+    }
+
+    /// Restores one member, taking its data from `stream`.
+    ///
+    /// # Errors
+    /// The archive cannot be read on. What is wrong with the member alone goes to the observer.
+    pub fn restore<M: MemberStream<Span = S>>(
+        &mut self,
+        request: &Request<'_>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let first = !std::mem::replace(&mut self.seen_member, true);
+        let result = match self.try_restore(request, first, stream, observer) {
+            Ok(()) => {
+                self.counts.members += 1;
+                Ok(())
+            }
+            Err(Refusal::Complaint(complaint)) => {
+                self.counts.skipped += 1;
+                self.complain(&complaint, observer);
+                Ok(())
+            }
+            Err(Refusal::Silent) => {
+                self.counts.skipped += 1;
+                Ok(())
+            }
+            Err(Refusal::Fatal(error)) => Err(error),
+        };
+        self.between_members(observer);
+        result
+    }
+
+    /// Whether the observer has asked for the end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// To be called before anything that may wait for input: what is held back goes on its way.
+    pub fn before_waiting(&mut self, observer: &mut dyn Observer) {
+        self.executor.flush();
+        self.between_members(observer);
+    }
+
+    /// Ends the run: everything is written, fixed up and settled as the mode says. `self` is used up.
+    pub fn finish(mut self, observer: &mut dyn Observer) -> Finished {
+        self.executor.drain();
+        let mut settled = |names: &mut dyn Iterator<Item = &[u8]>| observer.settled(names);
+        self.committer.wait(&mut settled);
+        self.fixups.apply(
+            &*self.disk,
+            &self.inbox,
+            &mut self.places,
+            &mut self.committer,
+        );
+        self.committer.last_barrier(&mut settled);
+        self.deliver(observer);
+        let jobs = self.executor.jobs();
+        self.counts.jobs = jobs as u64;
+        self.counts.wait_writers = self.executor.waited();
+        Finished {
+            restored: self.counts,
+            sync: self.committer.stats(jobs),
+            intact: self.committer.is_intact(),
+            well: self.executor.finish(),
+        }
+    }
+
+    fn complain(&mut self, complaint: &Complaint, observer: &mut dyn Observer) {
+        if observer.complaint(complaint) == Verdict::Stop {
+            self.stopped = true;
+        }
+    }
+
+    fn deliver(&mut self, observer: &mut dyn Observer) {
+        for complaint in self.inbox.take() {
+            self.complain(&complaint, observer);
+        }
+    }
+
+    fn between_members(&mut self, observer: &mut dyn Observer) {
+        if self.committer.is_full() {
+            self.rotate(observer);
+        }
+        self.committer.poll(&mut |names| observer.settled(names));
+        self.deliver(observer);
+    }
+
+    fn rotate(&mut self, observer: &mut dyn Observer) {
+        // The window is settled once its files are written, so they must be on their way.
+        self.executor.flush();
+        self.committer.rotate(&mut |names| observer.settled(names));
+    }
+
+    fn try_restore<M: MemberStream<Span = S>>(
+        &mut self,
+        request: &Request<'_>,
+        first: bool,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let member = request.member;
+        match member.kind {
+            Kind::VolumeHeader => return Err(Refusal::Silent),
+            Kind::Continuation => {
+                let what = Condition::Unsupported("the continuation of a member that is not here");
+                return Err(Complaint::warning(request.name, what).into());
+            }
+            Kind::Socket => {
+                return Err(
+                    Complaint::warning(request.name, Condition::Unsupported("a socket")).into(),
+                );
+            }
+            Kind::Directory if self.plan.extract.no_directories => return Err(Refusal::Silent),
+            _ => {}
+        }
+        if !self.plan.selection.absolute_names && components(request.name).any(|part| part == b"..")
+        {
+            return Err(Complaint::failure(request.name, Condition::DotDot).into());
+        }
+        if member.kind == Kind::Directory {
+            return self.directory(request, first, observer);
+        }
+        let spot = self.spot(request)?;
+        if let Existing::KeepNotOlder { .. } = self.plan.extract.existing {
+            self.refuse_not_newer(&spot, member)?;
+        }
+        observer.member(member, request.name);
+        if self.plan.extract.existing == Existing::RemoveFirst
+            && self
+                .disk
+                .stat_at(&spot.directory.handle, &spot.name)
+                .is_ok()
+        {
+            self.clear_way(&spot, Operation::Open)?;
+        }
+        self.warn_of_odd_time(request, observer);
+        match member.kind {
+            Kind::Regular => self.regular(request, &spot, stream, observer),
+            Kind::HardLink => self.hard_link(request, &spot, stream, observer),
+            Kind::Symlink => self.symlink(request, &spot, observer),
+            Kind::Fifo => self.node(request, &spot, Node::Fifo, observer),
+            Kind::CharDevice => self.node(
+                request,
+                &spot,
+                Node::CharDevice(member.device.0, member.device.1),
+                observer,
+            ),
+            Kind::BlockDevice => self.node(
+                request,
+                &spot,
+                Node::BlockDevice(member.device.0, member.device.1),
+                observer,
+            ),
+            Kind::Directory | Kind::Socket | Kind::VolumeHeader | Kind::Continuation => Ok(()),
+        }
+    }
+
+    /// A directory in which a name is about to change.
+    fn changing(
+        committer: &mut Committer<D>,
+        fixups: &mut Fixups<D>,
+        directory: &Arc<Directory<D>>,
+    ) -> std::io::Result<()> {
+        committer.touch(directory)?;
+        if committer.needs_every_directory() {
+            fixups.changed(directory);
+        }
+        Ok(())
+    }
+
+    /// Finds the directory that a name leads to, making what is missing.
+    fn parent(
+        &mut self,
+        base: usize,
+        absolute: bool,
+        path: &[u8],
+    ) -> Result<Arc<Directory<D>>, Blocked> {
+        let Self {
+            places,
+            committer,
+            fixups,
+            plan,
+            ..
+        } = self;
+        let mut changing =
+            |directory: &Arc<Directory<D>>| Self::changing(committer, fixups, directory);
+        let make = (!plan.extract.no_directories).then_some(MakeMissing {
+            mode: 0o777 & !plan.umask,
+            changing: &mut changing,
+        });
+        places.find(base, absolute, path, make)
+    }
+
+    fn locate(
+        &mut self,
+        base: usize,
+        name: &[u8],
+        shown: &[u8],
+        operation: Operation,
+    ) -> Result<Spot<D>, Refusal> {
+        let path = components(name).collect::<Vec<_>>().join(&b'/');
+        let (parent, last) = match path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&path[..0], &path[..]),
+        };
+        let absolute = self.plan.selection.absolute_names && is_absolute(name);
+        let name = if last.is_empty() {
+            Ok(c".".into())
+        } else {
+            c_string(last)
+        };
+        let name = name.map_err(|cause| Complaint::system(shown, operation, cause))?;
+        let directory = self
+            .parent(base, absolute, parent)
+            .map_err(|blocked| blocked.complaint_for(shown, operation))?;
+        Ok(Spot {
+            base: directory.base,
+            directory,
+            path,
+            name,
+            shown: shown.to_vec(),
+        })
+    }
+
+    fn spot(&mut self, request: &Request<'_>) -> Result<Spot<D>, Refusal> {
+        let operation = match request.member.kind {
+            Kind::HardLink => Operation::Link,
+            Kind::Symlink => Operation::Symlink,
+            Kind::Fifo => Operation::MakeFifo,
+            Kind::CharDevice | Kind::BlockDevice => Operation::MakeNode,
+            Kind::Directory => Operation::MakeDirectory,
+            _ => Operation::Open,
+        };
+        self.locate(request.directory, request.name, request.name, operation)
+    }
+
+    /// star's rule and GNU tar's `--keep-newer-files`.
+    fn refuse_not_newer(&self, spot: &Spot<D>, member: &Member) -> Result<(), Refusal> {
+        match self.disk.stat_at(&spot.directory.handle, &spot.name) {
+            Ok(stat) if stat.mtime >= member.mtime => {
+                Err(Complaint::warning(&spot.shown, Condition::NotNewer).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn warn_of_odd_time(&mut self, request: &Request<'_>, observer: &mut dyn Observer) {
+        let time = request.member.mtime;
+        let ahead = time.seconds.saturating_sub(self.now.seconds);
+        if self.plan.extract.mtime && (time.seconds < 0 || time > self.now) {
+            let complaint = Complaint::warning(request.name, Condition::OddTime { time, ahead });
+            self.complain(&complaint, observer);
+        }
+    }
+
+    /// Makes something that must not be there yet, clearing the way as the plan says.
+    fn make<T>(
+        &mut self,
+        spot: &Spot<D>,
+        operation: Operation,
+        target: Option<&[u8]>,
+        observer: &mut dyn Observer,
+        make: impl Fn(&D, &D::Dir) -> std::io::Result<T>,
+    ) -> Result<T, Refusal> {
+        let failure = |cause| {
+            let target = target.map(<[u8]>::to_vec);
+            Complaint::failure(
+                &spot.shown,
+                Condition::System {
+                    operation,
+                    cause,
+                    target,
+                },
+            )
+        };
+        Self::changing(&mut self.committer, &mut self.fixups, &spot.directory).map_err(failure)?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let error = match make(&self.disk, &spot.directory.handle) {
+                Ok(made) => return Ok(made),
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                Some(errno::EEXIST) if attempts < 4 => match self.plan.extract.existing {
+                    Existing::KeepSilently => return Err(Refusal::Silent),
+                    Existing::KeepComplain => return Err(failure(error).into()),
+                    _ => self.clear_way(spot, operation)?,
+                },
+                Some(errno::EMFILE | errno::ENFILE) if attempts < 2 => self.relieve(observer),
+                _ => return Err(failure(error).into()),
+            }
+        }
+    }
+
+    /// Open files have run out: settle what keeps them open, close the rest.
+    fn relieve(&mut self, observer: &mut dyn Observer) {
+        self.executor.drain();
+        self.rotate(observer);
+        self.committer.wait(&mut |names| observer.settled(names));
+        self.places.forget();
+    }
+
+    /// Removes what is in the way; a directory only when it is empty.
+    fn clear_way(&mut self, spot: &Spot<D>, operation: Operation) -> Result<(), Refusal> {
+        let directory = &spot.directory.handle;
+        let stat = match self.disk.stat_at(directory, &spot.name) {
+            Ok(stat) => stat,
+            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => return Ok(()),
+            Err(cause) => return Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
+        };
+        self.places.allow_link(&spot.directory, &spot.name);
+        let result = if stat.kind == FileKind::Directory {
+            self.places.forget();
+            let result = self.disk.remove_dir(directory, &spot.name);
+            if result.is_ok() {
+                self.fixups.forget(spot.base, &spot.path);
+            }
+            result
+        } else {
+            if stat.kind == FileKind::Symlink {
+                self.places.forget();
+            }
+            self.disk.remove(directory, &spot.name)
+        };
+        match result {
+            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => Ok(()),
+            // GNU tar says what it could not make, and why: what is there is a directory with something in it.
+            Err(error) if error.raw_os_error() == Some(errno::ENOTEMPTY) => {
+                let exists = std::io::Error::from_raw_os_error(errno::EEXIST);
+                Err(Complaint::system(&spot.shown, operation, exists).into())
+            }
+            Err(cause) => Err(Complaint::system(&spot.shown, Operation::Remove, cause).into()),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn owner(&self, member: &Member) -> Result<Option<(u32, u32)>, &'static str> {
+        let extract = &self.plan.extract;
+        if !extract.same_owner {
+            return Ok(None);
+        }
+        let by_name = |name: &[u8], look: fn(&[u8]) -> Option<u32>| {
+            (!extract.numeric_owner && !name.is_empty())
+                .then(|| look(name))
+                .flatten()
+        };
+        // -1 means "leave it" to chown(2), so it is no number that can be set.
+        let by_number = |number: u64| {
+            u32::try_from(number)
+                .ok()
+                .filter(|number| *number != u32::MAX)
+        };
+        let uid = by_name(&member.uname, sys::names::user_id)
+            .or_else(|| by_number(member.uid))
+            .ok_or("uid")?;
+        let gid = by_name(&member.gname, sys::names::group_id)
+            .or_else(|| by_number(member.gid))
+            .ok_or("gid")?;
+        Ok(Some((uid, gid)))
+    }
+
+    /// What the member wants to be set, before anything is left out because it is so already.
+    fn attributes(&self, request: &Request<'_>) -> Attributes {
+        let member = request.member;
+        let extract = &self.plan.extract;
+        let owner = self.owner(member).unwrap_or_else(|field| {
+            self.inbox
+                .post(Complaint::failure(request.name, Condition::BadField(field)));
+            None
+        });
+        let mode = if extract.same_permissions {
+            member.mode & 0o7777
+        } else {
+            member.mode & 0o777 & !self.plan.umask
+        };
+        let times = Times {
+            atime: member.atime.filter(|_| extract.atime),
+            mtime: extract.mtime.then_some(member.mtime),
+        };
+        Attributes {
+            owner,
+            mode: Some(mode),
+            times,
+        }
+    }
+
+    fn regular<M: MemberStream<Span = S>>(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let member = request.member;
+        let mut attributes = self.attributes(request);
+        let mode = attributes.mode.unwrap_or(0o600);
+        // Until it belongs to its owner nobody else may look into it, and no set-id bit may be there.
+        let born = spot.directory.owner_at_birth();
+        let ours = attributes.owner.is_none() || attributes.owner == born;
+        let extras = Extras::of(member, &self.plan.extract);
+        let first_mode = match (ours, &extras) {
+            (true, None) => mode & 0o777,
+            // An attribute can only be set on a file that its owner may write.
+            (true, Some(_)) => mode & 0o777 | 0o200,
+            (false, _) => mode & 0o700 | 0o200,
+        };
+        let begun = self
+            .committer
+            .begin(request.name, &spot.directory, member.size);
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
+        let overwritten = self.open_to_overwrite(spot)?;
+        let is_new = overwritten.is_none();
+        let file = match overwritten {
+            Some(file) => file,
+            None => self.make(spot, Operation::Open, None, observer, |disk, at| {
+                disk.create(at, &spot.name, first_mode)
+            })?,
+        };
+        if is_new {
+            let directory = &spot.directory;
+            if !directory.keeps_mode(first_mode) || born.is_none() {
+                let stat = self.disk.stat_file(&file);
+                let stat =
+                    stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+                directory.learn(first_mode, &stat);
+            }
+            if attributes.owner == directory.owner_at_birth() {
+                attributes.owner = None;
+            }
+            if attributes.owner.is_none() && first_mode == mode && directory.keeps_mode(mode) {
+                attributes.mode = None;
+            }
+        }
+        let ends_in_hole = member.sparse.is_some() && member.stored < member.size;
+        let writing = Arc::new(Writing {
+            file,
+            name: request.name.into(),
+            attributes,
+            extras,
+            size: ends_in_hole.then_some(member.size),
+            failed: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
+            broken_mode: mode & 0o600,
+            ticket,
+        });
+        self.counts.files += 1;
+        self.counts.file_bytes += member.stored;
+        self.contents(member, writing, stream, observer)
+            .map_err(Refusal::Fatal)
+    }
+
+    /// GNU tar's `--overwrite`: a regular file that exists is written into.
+    fn open_to_overwrite(&mut self, spot: &Spot<D>) -> Result<Option<D::File>, Refusal> {
+        if self.plan.extract.existing != Existing::Overwrite {
+            return Ok(None);
+        }
+        let at = &spot.directory.handle;
+        let regular = self
+            .disk
+            .stat_at(at, &spot.name)
+            .is_ok_and(|stat| stat.kind == FileKind::Regular);
+        if !regular {
+            return Ok(None);
+        }
+        let file = self.disk.open_file(at, &spot.name, Access::Overwrite);
+        Ok(Some(file.map_err(|cause| {
+            Complaint::system(&spot.shown, Operation::Open, cause)
+        })?))
+    }
+
+    /// Hands the member's data to the executor, and with the last piece our share of the file.
+    fn contents<M: MemberStream<Span = S>>(
+        &mut self,
+        member: &Member,
+        writing: Arc<Writing<D>>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let whole = [Extent {
+            offset: 0,
+            length: member.stored,
+        }];
+        let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
+        let mut left = member.stored;
+        while left > 0 {
+            let Some(offset) = extents.offset() else {
+                break;
+            };
+            if stream.would_wait() {
+                self.before_waiting(observer);
+            }
+            let most = usize::try_from(extents.left())
+                .unwrap_or(usize::MAX)
+                .min(PIECE_BYTES);
+            let data = match stream.data(most) {
+                Ok(Some(data)) => data,
+                Ok(None) => break,
+                Err(error) => {
+                    writing.cut.store(true, Ordering::Relaxed);
+                    self.executor.write(writing, 0, None);
+                    return Err(error);
+                }
+            };
+            let length = data.as_ref().len() as u64;
+            left = left.saturating_sub(length);
+            extents.advance(length);
+            if left == 0 {
+                self.executor.write(writing, offset, Some(data));
+                return Ok(());
+            }
+            self.executor
+                .write(Arc::clone(&writing), offset, Some(data));
+        }
+        if left > 0 {
+            writing.cut.store(true, Ordering::Relaxed);
+        }
+        self.executor.write(writing, 0, None);
+        Ok(())
+    }
+
+    /// Metadata of an object that has no open file, and its ticket.
+    fn settle_by_name(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        stat: &Stat,
+        attributes: Attributes,
+    ) -> Result<(), Refusal> {
+        let begun = self.committer.begin(request.name, &spot.directory, 0);
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+        let owner = attributes
+            .owner
+            .filter(|owner| *owner != (stat.uid, stat.gid));
+        let mode = attributes.mode.filter(|mode| {
+            stat.kind != FileKind::Symlink && (*mode != stat.mode || owner.is_some())
+        });
+        let attributes = Attributes {
+            owner,
+            mode,
+            ..attributes
+        };
+        let target = Target::At(&spot.directory.handle, &spot.name);
+        let extras = Extras::of(request.member, &self.plan.extract);
+        if restore::apply(
+            &*self.disk,
+            &self.inbox,
+            request.name,
+            &target,
+            &attributes,
+            extras.as_deref(),
+        ) {
+            ticket.finish();
+        }
+        Ok(())
+    }
+
+    fn stat(&self, spot: &Spot<D>) -> Result<Stat, Refusal> {
+        let stat = self.disk.stat_at(&spot.directory.handle, &spot.name);
+        Ok(stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?)
+    }
+
+    fn symlink(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let target = request.link;
+        let climbs = target.starts_with(b"/")
+            || target.split(|byte| *byte == b'/').any(|part| part == b"..");
+        if climbs && self.plan.extract.secure_links && leads_out(&spot.path, target) {
+            return Err(
+                Complaint::failure(&spot.shown, Condition::UnsafeLink(target.to_vec())).into(),
+            );
+        }
+        let shown = Some(target);
+        let link = c_string(target).map_err(|cause| {
+            let target = shown.map(<[u8]>::to_vec);
+            Complaint::failure(
+                &spot.shown,
+                Condition::System {
+                    operation: Operation::Symlink,
+                    cause,
+                    target,
+                },
+            )
+        })?;
+        self.make(spot, Operation::Symlink, shown, observer, |disk, at| {
+            disk.symlink(&link, at, &spot.name)
+        })?;
+        if climbs && !self.plan.selection.absolute_names {
+            self.places.refuse_link(&spot.directory, &spot.name);
+        }
+        let stat = self.stat(spot)?;
+        self.settle_by_name(request, spot, &stat, self.attributes(request))
+    }
+
+    fn node(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        node: Node,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let operation = if node == Node::Fifo {
+            Operation::MakeFifo
+        } else {
+            Operation::MakeNode
+        };
+        let attributes = self.attributes(request);
+        let mode = attributes.mode.unwrap_or(0o600);
+        let first_mode = if attributes.owner.is_some() {
+            mode & 0o700
+        } else {
+            mode & 0o777
+        };
+        self.make(spot, operation, None, observer, |disk, at| {
+            disk.make_node(at, &spot.name, first_mode, node)
+        })?;
+        let stat = self.stat(spot)?;
+        self.settle_by_name(request, spot, &stat, attributes)
+    }
+
+    fn hard_link<M: MemberStream<Span = S>>(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let link = request.link;
+        let failure = |cause| {
+            let what = Condition::System {
+                operation: Operation::Link,
+                cause,
+                target: Some(link.to_vec()),
+            };
+            Complaint::failure(&spot.shown, what)
+        };
+        if !self.plan.selection.absolute_names && components(link).any(|part| part == b"..") {
+            return Err(
+                Complaint::failure(&spot.shown, Condition::UnsafeLink(link.to_vec())).into(),
+            );
+        }
+        let path = components(link).collect::<Vec<_>>().join(&b'/');
+        let (parent, last) = match path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&path[..0], &path[..]),
+        };
+        let source_name = c_string(last).map_err(failure)?;
+        let absolute = self.plan.selection.absolute_names && is_absolute(link);
+        let source = match self.places.find(request.directory, absolute, parent, None) {
+            Ok(source) => source,
+            Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
+            Err(Blocked::Leaves) => {
+                return Err(Complaint::failure(&spot.shown, Condition::LeavesDestination).into());
+            }
+        };
+        let stat = self
+            .disk
+            .stat_at(&source.handle, &source_name)
+            .map_err(failure)?;
+        let is_itself = self
+            .disk
+            .stat_at(&spot.directory.handle, &spot.name)
+            .is_ok_and(|there| there.identity() == stat.identity());
+        // Linked to itself, under whatever spelling, it is there already; removing it first would lose it.
+        if !is_itself {
+            self.make(spot, Operation::Link, Some(link), observer, |disk, at| {
+                disk.link(&source.handle, &source_name, at, &spot.name)
+            })?;
+        }
+        let begun = self
+            .committer
+            .begin(request.name, &spot.directory, request.member.stored);
+        let ticket = begun.map_err(failure)?;
+        if request.member.stored == 0 || stat.kind != FileKind::Regular {
+            ticket.finish();
+            return Ok(());
+        }
+        // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
+        self.executor.drain();
+        let file = self
+            .disk
+            .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
+            .map_err(failure)?;
+        let writing = Arc::new(Writing {
+            file,
+            name: request.name.into(),
+            attributes: self.attributes(request),
+            extras: Extras::of(request.member, &self.plan.extract),
+            size: None,
+            failed: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
+            broken_mode: stat.mode & 0o600,
+            ticket,
+        });
+        self.contents(request.member, writing, stream, observer)
+            .map_err(Refusal::Fatal)?;
+        self.executor.drain();
+        Ok(())
+    }
+
+    fn directory(
+        &mut self,
+        request: &Request<'_>,
+        first: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let member = request.member;
+        let spot = self.spot(request)?;
+        let is_destination = spot.path.is_empty();
+        let there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
+        if let (
+            Existing::KeepNotOlder {
+                directories: true,
+                except_dot,
+            },
+            Some(stat),
+        ) = (self.plan.extract.existing, &there)
+        {
+            let excepted = except_dot && first && is_destination;
+            if !excepted && stat.mtime >= member.mtime {
+                return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
+            }
+        }
+        observer.member(member, request.name);
+        self.warn_of_odd_time(request, observer);
+        let attributes = self.attributes(request);
+        let mode = attributes.mode.unwrap_or(0o700);
+        let exists = there.is_some_and(|stat| stat.kind == FileKind::Directory);
+        if let Some(stat) = &there
+            && stat.kind == FileKind::Symlink
+            && self.places.link_to_directory(&spot.directory, &spot.name)
+        {
+            if self.plan.extract.keep_directory_symlink {
+                return Ok(());
+            }
+            self.complain(
+                &Complaint::warning(&spot.shown, Condition::ReplacedDirectoryLink),
+                observer,
+            );
+        }
+        if !exists {
+            // Ours to work in; what the archive wants comes at the end.
+            let first_mode = if attributes.owner.is_some() {
+                0o700
+            } else {
+                (mode & 0o777) | 0o700
+            };
+            self.make(
+                &spot,
+                Operation::MakeDirectory,
+                None,
+                observer,
+                |disk, at| disk.make_dir(at, &spot.name, first_mode),
+            )?;
+        }
+        let begun = self.committer.begin_late(request.name, &spot.directory);
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+        let keep =
+            there.is_some() && self.plan.extract.existing_directories == ExistingDirectories::Keep;
+        if keep {
+            ticket.finish();
+        } else {
+            let extras = Extras::of(member, &self.plan.extract);
+            self.fixups.add(
+                spot.base,
+                &spot.path,
+                request.name,
+                (attributes, extras),
+                ticket,
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What [`Extractor::finish`] gives.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was restored; failures and warnings are the observer's to count.
+    pub restored: stats::Restored,
+    /// Syncs.
+    pub sync: stats::Sync,
+    /// No sync has failed.
+    pub intact: bool,
+    /// No thread has panicked.
+    pub well: bool,
+}
+
+/// Threads that write: as many as there are cores, but in mode each as many as pay while they wait for fsync(2).
+fn jobs(plan: &Plan) -> usize {
+    // Writing into files that exist needs the archive's order: one may have two names.
+    if plan.extract.existing == Existing::Overwrite {
+        return 1;
+    }
+    plan.jobs.map_or_else(
+        || match plan.durability.mode {
+            DurabilityMode::Each => SYNC_THREADS,
+            _ => sys::cores().get(),
+        },
+        NonZeroUsize::get,
+    )
+}
+
+/// Whether a symbolic link at `path` with this target leads out of the destination, by its text alone.
+fn leads_out(path: &[u8], target: &[u8]) -> bool {
+    if target.starts_with(b"/") {
+        return true;
+    }
+    let mut depth = path.iter().filter(|byte| **byte == b'/').count();
+    for part in components(target) {
+        if part != b".." {
+            depth += 1;
+        } else if depth == 0 {
+            return true;
+        } else {
+            depth -= 1;
+        }
+    }
+    false
+}
+
+/// Walks through the extents of a file as its stored bytes come.
+#[derive(Debug)]
+struct Extents<'a> {
+    extents: &'a [Extent],
+    done: u64,
+}
+
+impl<'a> Extents<'a> {
+    fn new(extents: &'a [Extent]) -> Self {
+        let mut extents = Self { extents, done: 0 };
+        extents.advance(0);
+        extents
+    }
+
+    /// Where the next byte belongs; `None` after the last.
+    fn offset(&self) -> Option<u64> {
+        self.extents
+            .first()
+            .map(|extent| extent.offset.saturating_add(self.done))
+    }
+
+    /// How many bytes follow there in one run.
+    fn left(&self) -> u64 {
+        self.extents
+            .first()
+            .map_or(0, |extent| extent.length - self.done)
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.done += bytes;
+        while let Some((first, rest)) = self.extents.split_first()
+            && self.done >= first.length
+        {
+            self.done -= first.length;
+            self.extents = rest;
+        }
+    }
+}
+
+/// Writes the contents of a regular file to a stream instead of a file.
+///
+/// # Errors
+/// The archive cannot be read on, or the output cannot be written.
+pub fn write_out<M: MemberStream>(
+    member: &Member,
+    stream: &mut M,
+    output: &mut dyn Write,
+) -> Result<(), Error> {
+    let failed = |cause| Error::System {
+        operation: Operation::Write,
+        name: b"-".to_vec(),
+        cause,
+    };
+    let whole = [Extent {
+        offset: 0,
+        length: member.stored,
+    }];
+    let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
+    let mut position = 0;
+    while let Some(offset) = extents.offset() {
+        let most = usize::try_from(extents.left())
+            .unwrap_or(usize::MAX)
+            .min(PIECE_BYTES);
+        let Some(data) = stream.data(most)? else {
+            break;
+        };
+        write_zeros(output, offset.saturating_sub(position)).map_err(failed)?;
+        output.write_all(data.as_ref()).map_err(failed)?;
+        position = offset + data.as_ref().len() as u64;
+        extents.advance(data.as_ref().len() as u64);
+    }
+    write_zeros(output, member.size.saturating_sub(position)).map_err(failed)
+}
+
+fn write_zeros(output: &mut dyn Write, mut count: u64) -> std::io::Result<()> {
+    const ZEROS: [u8; 8192] = [0; 8192];
+    while count > 0 {
+        let length = usize::try_from(count)
+            .unwrap_or(usize::MAX)
+            .min(ZEROS.len());
+        output.write_all(&ZEROS[..length])?;
+        count -= length as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

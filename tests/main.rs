@@ -1,0 +1,25 @@
+//! The program and the library as their users meet them: one binary, one module a job.
+
+mod house;
+mod support;
+
+/// A module that nobody lists here would never run.
+#[test]
+fn every_test_file_is_listed() {
+    let listed = include_str!("main.rs");
+    for entry in std::fs::read_dir(support::source_dir().join("tests")).expect("tests are there") {
+        let path = entry.expect("readable").path();
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_str()
+            .expect("a plain name")
+            .to_owned();
+        if path.extension().is_some_and(|extension| extension == "rs") && name != "main" {
+            assert!(
+                listed.contains(&format!("mod {name};")),
+                "tests/main.rs does not list {name}"
+            );
+        }
+    }
+}
