@@ -280,7 +280,7 @@ fn records_of_star() {
             header.set_entry_type(tar::EntryType::Block)
         }),
         pax(b'x', &[("SCHILY.filetype", b"socket")]),
-        file("s", b""),
+        file("s", &file("hidden", b"")),
         pax(b'x', &[("SCHILY.filetype", b"regular")]),
         file("r", b""),
         end(),
@@ -293,6 +293,8 @@ fn records_of_star() {
         Some(&b"7"[..])
     );
     assert_eq!(archive.find("s").member.kind, Kind::Socket);
+    assert_eq!(archive.find("s").member.stored, 0);
+    assert_eq!(archive.names(), ["d", "s", "r"]);
     assert_eq!(archive.find("r").member.kind, Kind::Regular);
 }
 

@@ -4,6 +4,7 @@ mod ends;
 mod extended;
 mod fixtures;
 mod headers;
+mod seeds;
 mod sparse;
 mod support;
 mod writers;
