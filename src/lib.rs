@@ -7,6 +7,7 @@ pub mod disk;
 pub mod engine;
 pub mod error;
 pub mod extract;
+pub mod filter;
 pub mod format;
 pub mod member;
 pub mod observe;

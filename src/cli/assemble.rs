@@ -316,6 +316,25 @@ impl<'a> Fold<'a> {
             Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
             &Setting::SecureLinks(on) => extract.secure_links = on,
             Setting::NoDirectories => extract.no_directories = true,
+            &Setting::Acls(on) => extract.acls = on,
+            Setting::AclsAndPermissions => {
+                extract.acls = true;
+                extract.same_permissions = true;
+            }
+            Setting::Xattrs(true) => {
+                extract.xattrs.get_or_insert_default();
+            }
+            Setting::Xattrs(false) => extract.xattrs = None,
+            Setting::XattrsInclude(mask) => {
+                let xattrs = extract.xattrs.get_or_insert_default();
+                xattrs.include.push(attribute_mask(mask));
+            }
+            Setting::XattrsExclude(mask) => {
+                let xattrs = extract.xattrs.get_or_insert_default();
+                xattrs.exclude.push(attribute_mask(mask));
+            }
+            &Setting::Selinux(on) => extract.selinux = on,
+            Setting::FileFlags => extract.file_flags = true,
 
             &Setting::Durability(mode) => plan.durability.mode = mode,
             &Setting::Window { members, bytes } => {
@@ -537,6 +556,15 @@ fn volume(name: &[u8]) -> Volume {
     }
 }
 
+/// A mask of attribute names: a whole name, with wildcards.
+fn attribute_mask(text: &[u8]) -> Pattern {
+    Pattern {
+        wildcards: true,
+        recursive: false,
+        ..Pattern::literal(text)
+    }
+}
+
 /// `dir/` on a command line means `dir`.
 fn without_end_slashes(name: &[u8]) -> &[u8] {
     let end = name
@@ -568,5 +596,4 @@ fn same(one: &Compression, other: &Compression) -> bool {
 }
 
 #[cfg(test)]
-#[path = "assemble_tests.rs"]
 mod tests;

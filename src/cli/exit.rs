@@ -69,7 +69,7 @@ pub(crate) fn usage(dialect: Dialect, error: &UsageError) -> u8 {
         // What its option parser finds itself gives EX_USAGE; what tar finds later gives 2.
         (
             Dialect::Gnu,
-            UsageError::UnknownLong(_)
+            UsageError::UnknownLong { .. }
             | UsageError::UnknownShort(_)
             | UsageError::UnknownOld(_)
             | UsageError::Ambiguous { .. }
@@ -135,7 +135,14 @@ mod tests {
         };
         for (error, gnu, star) in [
             (UsageError::NoOperation, 2, 255),
-            (UsageError::UnknownLong(b"--bogus".to_vec()), 64, 255),
+            (
+                UsageError::UnknownLong {
+                    word: b"--bogus".to_vec(),
+                    similar: None,
+                },
+                64,
+                255,
+            ),
             (UsageError::UnknownShort('Y'), 64, 255),
             (UsageError::ShortNeedsValue('f'), 64, 255),
             (UsageError::OldNeedsValue('f'), 2, 255),

@@ -10,9 +10,16 @@ const COLUMN: usize = 29;
 /// Lines are no longer than this.
 const WIDTH: usize = 79;
 
-/// The version.
-pub(crate) fn version() -> String {
-    format!("durastar {}\n", env!("CARGO_PKG_VERSION"))
+/// The version. Scripts look here for the program whose options they may use.
+pub(crate) fn version(dialect: Dialect) -> String {
+    let whose = match dialect {
+        Dialect::Gnu => "GNU tar 1.34",
+        Dialect::Star => "star 1.7",
+    };
+    format!(
+        "durastar {}\nIts command line is that of {whose}.\n",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 /// All options of a dialect.

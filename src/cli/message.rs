@@ -26,6 +26,8 @@ struct Streams {
     /// Somebody may be reading along.
     flush_lines: bool,
     failure: Option<io::Error>,
+    /// A write has failed: what is still in the buffer is not tried again, nor is anything else.
+    broken: bool,
     progress_shown: bool,
 }
 
@@ -63,6 +65,7 @@ impl Message {
                 err,
                 flush_lines: false,
                 failure: None,
+                broken: false,
                 progress_shown: false,
             }),
             terminal: false,
@@ -78,11 +81,13 @@ impl Message {
     pub(crate) fn out(&self, lines: &[u8]) {
         let mut streams = self.streams();
         streams.hide_progress();
+        if streams.broken {
+            return;
+        }
         let result = streams.out.write_all(lines);
         streams.note(result);
         if streams.flush_lines {
-            let result = streams.out.flush();
-            streams.note(result);
+            streams.flush();
         }
     }
 
@@ -110,8 +115,7 @@ impl Message {
     pub(crate) fn err_raw(&self, text: &[u8]) {
         let mut streams = self.streams();
         streams.hide_progress();
-        let result = streams.out.flush();
-        streams.note(result);
+        streams.flush();
         // There is nobody left to tell when this fails.
         let _ = streams.err.write_all(text);
     }
@@ -127,15 +131,14 @@ impl Message {
 
     /// Whether a write to standard output has failed.
     pub(crate) fn failed(&self) -> bool {
-        self.streams().failure.is_some()
+        self.streams().broken
     }
 
     /// Flushes standard output; gives the first failure of all.
     pub(crate) fn finish(&self) -> Result<(), io::Error> {
         let mut streams = self.streams();
         streams.hide_progress();
-        let result = streams.out.flush();
-        streams.note(result);
+        streams.flush();
         streams.failure.take().map_or(Ok(()), Err)
     }
 
@@ -150,11 +153,17 @@ impl Message {
 }
 
 impl Streams {
+    fn flush(&mut self) {
+        if !self.broken {
+            let result = self.out.flush();
+            self.note(result);
+        }
+    }
+
     fn note(&mut self, result: io::Result<()>) {
-        if let Err(error) = result
-            && self.failure.is_none()
-        {
+        if let Err(error) = result {
             self.failure = Some(error);
+            self.broken = true;
         }
     }
 
@@ -178,11 +187,17 @@ pub(crate) struct Contents<'a>(&'a Message);
 
 impl Write for Contents<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.streams().out.write(bytes)
+        let mut streams = self.0.streams();
+        let result = streams.out.write(bytes);
+        streams.broken |= result.is_err();
+        result
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.streams().out.flush()
+        let mut streams = self.0.streams();
+        let result = streams.out.flush();
+        streams.broken |= result.is_err();
+        result
     }
 }
 
@@ -244,6 +259,15 @@ pub(crate) mod tests {
         message.progress("1 member");
         message.err(&[Line::said("no")]);
         assert_eq!(both.text(), "1 member\r\x1b[Ktar: no\n");
+    }
+
+    #[test]
+    fn who_writes_contents_reports_that_it_failed() {
+        let message = Message::with(b"tar", Box::new(Full), Box::new(io::sink()));
+        message.contents().write_all(b"a").unwrap();
+        message.contents().flush().unwrap_err();
+        assert!(message.failed());
+        message.finish().unwrap();
     }
 
     #[test]

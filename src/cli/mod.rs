@@ -109,7 +109,7 @@ fn print_page(page: Page, personality: &Personality, message: &Message) -> ExitC
         (Page::Usage, Dialect::Star) => message.err(&star::voice::usage(&personality.program)),
         (Page::Usage, Dialect::Gnu) => message.out(help::usage(&program).as_bytes()),
         (Page::Help, _) => message.out(help::help(dialect, &program).as_bytes()),
-        (Page::Version, _) => message.out(help::version().as_bytes()),
+        (Page::Version, _) => message.out(help::version(dialect).as_bytes()),
         (Page::Manual, _) => message.out(man::page(dialect).as_bytes()),
     }
     match message.finish() {
@@ -154,8 +154,10 @@ fn carry_out(
             Dialect::Star => star::voice::fatal(error),
         });
     }
-    let interrupted = live.asked();
-    if interrupted.is_some() && matches!(outcome.error, Some(Error::Stopped)) {
+    let stopped = matches!(outcome.error, Some(Error::Stopped));
+    // One that came when everything was done already changes nothing.
+    let interrupted = live.asked().filter(|_| stopped);
+    if interrupted.is_some() {
         message.err(&[Line::said(format!(
             "interrupted, {} members are settled",
             outcome.stats.sync.settled_members
@@ -167,7 +169,6 @@ fn carry_out(
         failures += 1;
         message.err(&[output_failure(dialect, error)]);
     }
-    let stopped = matches!(outcome.error, Some(Error::Stopped));
     let mut status = exit::run(dialect, exit::Run::of(&outcome, failures, stopped));
     if let Some((name, file)) = report {
         let text = report::render(

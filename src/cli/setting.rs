@@ -113,6 +113,20 @@ pub(crate) enum Setting {
     SecureLinks(bool),
     /// Make no directories.
     NoDirectories,
+    /// Set access control lists.
+    Acls(bool),
+    /// Set access control lists, and modes exactly (star).
+    AclsAndPermissions,
+    /// Set extended attributes.
+    Xattrs(bool),
+    /// Set only extended attributes that match; implies them.
+    XattrsInclude(Vec<u8>),
+    /// Do not set extended attributes that match; implies the others.
+    XattrsExclude(Vec<u8>),
+    /// Set SELinux contexts.
+    Selinux(bool),
+    /// Set file flags.
+    FileFlags,
 
     /// When writes are forced to stable storage.
     Durability(DurabilityMode),

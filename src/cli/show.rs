@@ -238,3 +238,6 @@ impl Observer for Show<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,7 +102,7 @@ pub(crate) fn watch(dialect: Dialect, command: &Command, message: &Arc<Message>,
     let _ = std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            while let Ok(signal) = watcher.next() {
+            while let Ok(signal) = watcher.wait() {
                 desk.take(signal);
             }
         });
@@ -154,5 +154,72 @@ impl Desk {
             lines.push(statistics::star_time(bytes, self.live.started.elapsed()));
         }
         self.message.err(&lines);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::{Arc, AtomicI32, AtomicU64, Desk, Instant, Message};
+    use super::{AtomicBool, Dialect, INTERRUPT, Live, QUIT};
+    use crate::cli::message::tests::Shared;
+    use durastar::sys::signal::USER_1;
+
+    fn desk(dialect: Dialect, err: &Shared) -> Desk {
+        let live = Live {
+            asked: AtomicI32::new(0),
+            records: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            started: Instant::now(),
+            record_bytes: 10240,
+        };
+        Desk {
+            dialect,
+            totals_on: vec![USER_1],
+            statistics: true,
+            time: false,
+            orderly: true,
+            message: Arc::new(Message::with(
+                b"star",
+                Box::new(io::sink()),
+                Box::new(err.clone()),
+            )),
+            live: Arc::new(live),
+        }
+    }
+
+    #[test]
+    fn an_interrupt_asks_for_an_orderly_end() {
+        let desk = desk(Dialect::Gnu, &Shared::default());
+        assert_eq!(desk.live.asked(), None);
+        desk.take(INTERRUPT);
+        assert_eq!(desk.live.asked(), Some(INTERRUPT));
+    }
+
+    #[test]
+    fn figures_come_at_once_and_work_goes_on() {
+        let err = Shared::default();
+        let desk = desk(Dialect::Star, &err);
+        desk.live.at_record(3);
+        desk.take(QUIT);
+        assert_eq!(
+            err.text(),
+            "star: 3 blocks + 0 bytes (total of 30720 bytes = 30.00k).\n"
+        );
+        assert_eq!(desk.live.asked(), None);
+    }
+
+    #[test]
+    fn totals_come_when_their_signal_does() {
+        let err = Shared::default();
+        let desk = desk(Dialect::Gnu, &err);
+        desk.live.at_record(2);
+        desk.take(USER_1);
+        assert!(
+            err.text().starts_with("Total bytes read: 20480 (20KiB, "),
+            "{}",
+            err.text()
+        );
     }
 }

@@ -14,7 +14,12 @@ pub(crate) enum UsageError {
     /// More than one of them.
     SeveralOperations,
     /// A word that begins like an option and is none.
-    UnknownLong(Vec<u8>),
+    UnknownLong {
+        /// The word.
+        word: Vec<u8>,
+        /// An option that is spelt much like it.
+        similar: Option<String>,
+    },
     /// A letter that is no option.
     UnknownShort(char),
     /// A letter in a first argument without a dash that is no option.

@@ -159,7 +159,7 @@ impl<D: Disk> Committer<D> {
         Self {
             durability: durability.clone(),
             // Two windows are open at a time; a quarter is left for everything else.
-            open_limit: (open_files * 3 / 8).max(1),
+            open_limit: (open_files / 8).saturating_mul(3).max(1),
             file_systems: Vec::new(),
             current: Window::new(&core, true),
             run: Window::new(&core, durability.report_settled),

@@ -1,21 +1,49 @@
 //! A plan becomes a chain of stages, the stages run, and what came of it is an [`Outcome`].
+//!
+//! The reader thread (`source`) fills the ring; the caller's thread takes members from it, one after the other, and
+//! lists or restores them. It is the only one that speaks to the observer.
 
+mod source;
+
+use std::collections::HashSet;
+use std::fs::File;
 use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crate::error::Error;
-use crate::observe::Observer;
-use crate::plan::Plan;
+use crate::disk::{Disk, Os};
+use crate::error::{Complaint, Condition, Error, Severity};
+use crate::extract::{Extractor, Request, write_out};
+use crate::format::{Options, Reader as Members, SeekSource, Source};
+use crate::member::{Event, Kind, Member, MemberStream};
+use crate::observe::{Observer, Verdict};
+use crate::plan::{Compression, DurabilityMode, Job, Plan, Seek};
+use crate::select::{Choice, Chosen, Selector};
 use crate::stats::{Bottleneck, Stats};
+use crate::sys;
+use source::{Reader, RingSource, read_error};
 
 /// What a durability mode's promise came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Promise {
-    /// Every member is on stable storage, as are the names that lead to them.
+    /// Every member that was restored is on stable storage, as are the names that lead to it.
     Kept,
     /// Some members may not be.
     Broken,
     /// Nothing was promised (mode none, or a job that writes nothing).
     NotMade,
+}
+
+impl Promise {
+    /// The word for it: `kept`, `broken`, `not made`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Broken => "broken",
+            Self::NotMade => "not made",
+        }
+    }
 }
 
 /// What came of a run.
@@ -31,14 +59,320 @@ pub struct Outcome {
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// Runs a plan. Contents for [`crate::plan::Job::ExtractToOutput`] go to `output`.
+/// Runs a plan. Contents for [`Job::ExtractToOutput`] go to `output`.
 #[must_use]
 pub fn run(plan: &Plan, output: &mut dyn Write, observer: &mut dyn Observer) -> Outcome {
-    let _ = (plan, output, observer);
-    Outcome {
+    run_on(&Arc::new(Os), plan, output, observer)
+}
+
+/// Runs a plan on a file system of the caller's choice.
+#[must_use]
+pub fn run_on<D: Disk>(
+    disk: &Arc<D>,
+    plan: &Plan,
+    output: &mut dyn Write,
+    observer: &mut dyn Observer,
+) -> Outcome {
+    let started = Instant::now();
+    let mut run = Run {
+        plan,
         stats: Stats::default(),
-        error: Some(Error::NotAnArchive),
         promise: Promise::NotMade,
-        bottleneck: None,
+        prefixes: HashSet::new(),
+        observer: Counting { observer, failures: 0, warnings: 0, stopped: false },
+    };
+    run.stats.input.record_bytes = plan.archive.record_bytes as u64;
+    let error = run.all(disk, output).err();
+    let Run { mut stats, promise, observer, .. } = run;
+    stats.restored.failures = observer.failures;
+    stats.restored.warnings = observer.warnings;
+    stats.wall = started.elapsed();
+    let bottleneck = bottleneck(&stats);
+    let promise = match (promise, &error) {
+        // What was restored before the end is settled, but that is not all that was asked for.
+        (Promise::Kept, Some(_)) => Promise::Broken,
+        (promise, _) => promise,
+    };
+    Outcome { stats, error, promise, bottleneck }
+}
+
+/// Passes everything on, and counts complaints.
+struct Counting<'a> {
+    observer: &'a mut dyn Observer,
+    failures: u64,
+    warnings: u64,
+    stopped: bool,
+}
+
+impl Observer for Counting<'_> {
+    fn member(&mut self, member: &Member, name: &[u8]) {
+        self.observer.member(member, name);
+    }
+
+    fn complaint(&mut self, complaint: &Complaint) -> Verdict {
+        match complaint.severity {
+            Severity::Failure => self.failures += 1,
+            Severity::Warning => self.warnings += 1,
+        }
+        let verdict = self.observer.complaint(complaint);
+        self.stopped |= verdict == Verdict::Stop;
+        verdict
+    }
+
+    fn settled(&mut self, names: &mut dyn Iterator<Item = &[u8]>) {
+        self.observer.settled(names);
+    }
+
+    fn records(&mut self, records: u64) {
+        self.observer.records(records);
+    }
+
+    fn verdict(&mut self) -> Verdict {
+        let verdict = if self.stopped { Verdict::Stop } else { self.observer.verdict() };
+        self.stopped |= verdict == Verdict::Stop;
+        verdict
+    }
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    stats: Stats,
+    promise: Promise,
+    /// Prefixes that were taken off names, and said.
+    prefixes: HashSet<(Vec<u8>, bool)>,
+    observer: Counting<'a>,
+}
+
+impl Run<'_> {
+    fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
+        let file = source::open(&self.plan.archive)?;
+        match self.seekable(file) {
+            Ok(source) => {
+                let name = source::volume_name(self.plan.archive.volumes.first());
+                let mut members = Members::new(source, self.options());
+                let result = self.work(disk, &mut members, &name, output);
+                self.stats.input.archive_bytes = members.block() * 512;
+                self.stats.input.read_bytes = self.stats.input.archive_bytes;
+                result
+            }
+            Err(file) => {
+                let (source, reader) = source::start(&self.plan.archive, file)?;
+                let mut members = Members::new(source, self.options());
+                let mut result = self.work(disk, &mut members, reader.name(), output);
+                if result.is_ok() {
+                    // To the last record: a decompressor checks its sums there, and a program on the other side of a
+                    // pipe ends by itself.
+                    result = members.drain().map_err(|error| self.named(error, reader.name()));
+                }
+                self.end_reader(members.into_source(), reader, result)
+            }
+        }
+    }
+
+    fn options(&self) -> Options {
+        Options { ignore_zeros: self.plan.archive.ignore_zeros, ..Options::default() }
+    }
+
+    /// A source that seeks, where that is wanted and the archive is a plain file; otherwise the file is given back.
+    fn seekable(&self, file: Option<File>) -> Result<SeekSource<File>, Option<File>> {
+        let wanted = match self.plan.archive.seek {
+            Seek::Always => true,
+            Seek::Auto => self.plan.job == Job::List,
+            Seek::Never => false,
+        };
+        match file {
+            Some(file) if wanted && self.plan.archive.compression == Compression::Detect => {
+                match source::plain_length(&file) {
+                    Some(length) => Ok(SeekSource::new(file, 0, length)),
+                    None => Err(Some(file)),
+                }
+            }
+            other => Err(other),
+        }
+    }
+
+    /// Waits for the reader; what it has to say comes after what was wrong with the members.
+    fn end_reader(&mut self, source: RingSource, reader: Reader, result: Result<(), Error>) -> Result<(), Error> {
+        let name = reader.name().to_vec();
+        let report = reader.finish(source, &mut self.stats)?;
+        for warning in report.warnings {
+            self.observer.complaint(&Complaint::warning(b"", Condition::Decompression(warning)));
+        }
+        match (result, report.error) {
+            (Ok(()), Some(error)) => Err(read_error(error, &name)),
+            (result, _) => result,
+        }
+    }
+
+    fn named(&self, error: Error, archive: &[u8]) -> Error {
+        match error {
+            Error::System { operation, name, cause } if name.is_empty() => {
+                match read_error(cause, archive) {
+                    Error::System { name, cause, .. } => Error::System { operation, name, cause },
+                    other => other,
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Takes members to the end of the archive, or to that of the work.
+    fn work<S: Source, D: Disk>(
+        &mut self,
+        disk: &Arc<D>,
+        members: &mut Members<S>,
+        archive: &[u8],
+        output: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let mut selector = Selector::new(&self.plan.selection);
+        let mut result = match self.plan.job {
+            Job::List => self.each_member(members, &mut selector, |run, member, chosen, _| {
+                run.observer.member(member, &chosen.name);
+                run.stats.restored.members += 1;
+                Ok(())
+            }),
+            Job::ExtractToOutput => self.each_member(members, &mut selector, |run, member, chosen, members| {
+                if member.kind == Kind::Regular {
+                    run.observer.member(member, &chosen.name);
+                    run.stats.restored.members += 1;
+                    run.stats.restored.files += 1;
+                    run.stats.restored.file_bytes += member.size;
+                    write_out(member, members, output)?;
+                }
+                Ok(())
+            }),
+            Job::Extract => self.extract(disk, members, &mut selector),
+        };
+        result = result.map_err(|error| self.named(error, archive));
+        if result.is_ok() && !self.observer.stopped {
+            for wanted in selector.unmatched() {
+                let complaint = Complaint::failure(&wanted.pattern.text, Condition::NotFound);
+                self.observer.complaint(&complaint);
+            }
+        }
+        result
+    }
+
+    fn extract<S: Source, D: Disk>(
+        &mut self,
+        disk: &Arc<D>,
+        members: &mut Members<S>,
+        selector: &mut Selector,
+    ) -> Result<(), Error> {
+        let mut extractor = Extractor::<D, S::Span>::new(Arc::clone(disk), self.plan, sys::open_files())?;
+        let result = loop {
+            if members.would_wait() {
+                extractor.before_waiting(&mut self.observer);
+            }
+            match self.next(members, selector) {
+                Ok(Some(Step::Take(member, chosen))) => {
+                    let request = Request {
+                        member: &member,
+                        name: &chosen.name,
+                        link: &chosen.link,
+                        directory: chosen.directory,
+                    };
+                    if let Err(error) = extractor.restore(&request, members, &mut self.observer) {
+                        break Err(error);
+                    }
+                }
+                Ok(Some(Step::Pass)) => {}
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        let finished = extractor.finish(&mut self.observer);
+        let skipped = self.stats.restored.skipped + finished.restored.skipped;
+        self.stats.restored = finished.restored;
+        self.stats.restored.skipped = skipped;
+        self.stats.sync = finished.sync;
+        self.promise = match (self.plan.durability.mode, finished.intact) {
+            (DurabilityMode::None, _) => Promise::NotMade,
+            (_, true) => Promise::Kept,
+            (_, false) => Promise::Broken,
+        };
+        if finished.well { result } else { result.and(Err(Error::Panic("durastar-write"))) }
+    }
+
+    fn each_member<S: Source>(
+        &mut self,
+        members: &mut Members<S>,
+        selector: &mut Selector,
+        mut take: impl FnMut(&mut Self, &Member, &Chosen, &mut Members<S>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        loop {
+            match self.next(members, selector)? {
+                Some(Step::Take(member, chosen)) => take(self, &member, &chosen, members)?,
+                Some(Step::Pass) => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The next step, or `None` at the end.
+    fn next<S: Source>(&mut self, members: &mut Members<S>, selector: &mut Selector) -> Result<Option<Step>, Error> {
+        if self.observer.verdict() == Verdict::Stop {
+            return Err(Error::Stopped);
+        }
+        if selector.finished() {
+            return Ok(None);
+        }
+        let member = match members.advance()? {
+            Event::End => return Ok(None),
+            Event::Complaint(complaint) => {
+                self.observer.complaint(&complaint);
+                return Ok(Some(Step::Pass));
+            }
+            Event::Member(member) => member,
+        };
+        self.observer.records(member.block * 512 / self.plan.archive.record_bytes.max(512) as u64);
+        match selector.choose(&member) {
+            Choice::Skip => {
+                self.stats.restored.skipped += 1;
+                Ok(Some(Step::Pass))
+            }
+            Choice::Take(chosen) => {
+                self.say_prefixes(&chosen);
+                Ok(Some(Step::Take(member, chosen)))
+            }
+        }
+    }
+
+    /// Says once of each prefix that it was taken off.
+    fn say_prefixes(&mut self, chosen: &Chosen) {
+        for (prefix, link) in [(&chosen.removed_prefix, false), (&chosen.removed_link_prefix, true)] {
+            if !prefix.is_empty() && self.prefixes.insert((prefix.clone(), link)) {
+                let condition = Condition::PrefixRemoved { prefix: prefix.clone(), link };
+                self.observer.complaint(&Complaint::warning(b"", condition));
+            }
+        }
+    }
+}
+
+enum Step {
+    Take(Box<Member>, Chosen),
+    Pass,
+}
+
+/// What the run waited for longest, from the FIFO's waiting times: the consumer waits for the input side, and what
+/// keeps the input side busy is either the file (or pipe) or the decompressor; what is left is writing and syncs.
+fn bottleneck(stats: &Stats) -> Option<Bottleneck> {
+    if stats.wall < Duration::from_millis(1) {
+        return None;
+    }
+    let storage = stats.sync.wait_storage;
+    let empty = stats.fifo.wait_empty;
+    let writing = stats.wall.saturating_sub(storage).saturating_sub(empty);
+    if storage >= empty && storage >= writing {
+        return Some(Bottleneck::Storage);
+    }
+    if writing >= empty {
+        return Some(Bottleneck::Writing);
+    }
+    let decompressing = stats.input.reader_busy.saturating_sub(stats.input.wait_input);
+    if !stats.input.compression.is_empty() && decompressing > stats.input.wait_input {
+        Some(Bottleneck::Decompression)
+    } else {
+        Some(Bottleneck::Input)
     }
 }

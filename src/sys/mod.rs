@@ -20,7 +20,7 @@ use std::num::NonZeroUsize;
 pub fn take_umask() -> u32 {
     // SAFETY: umask(2) takes any value, touches no memory and cannot fail.
     let previous = unsafe { libc::umask(0) };
-    u32::from(previous) & 0o777
+    previous & 0o777
 }
 
 /// Raises the soft limit of open files to the hard one and gives back the limit now in force.
@@ -46,6 +46,13 @@ pub fn raise_open_files() -> u64 {
         }
     }
     limit.rlim_cur
+}
+
+/// How many files this process may have open: the soft limit.
+#[must_use]
+pub fn open_files() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
 /// Gives SIGPIPE its default again, which Rust's run time takes away: a closed pipe then ends the program quietly, as

@@ -38,7 +38,7 @@ impl Watcher {
     ///
     /// # Errors
     /// The pipe cannot be read.
-    pub fn next(&mut self) -> io::Result<Signal> {
+    pub fn wait(&mut self) -> io::Result<Signal> {
         let mut byte = [0_u8];
         self.pipe.read_exact(&mut byte)?;
         Ok(Signal::from(byte[0]))
@@ -111,5 +111,22 @@ extern "C" fn handle(signal: libc::c_int) {
         let saved = *errno;
         libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1);
         *errno = saved;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{USER_2, watch};
+
+    // One test: a process watches once.
+    #[test]
+    fn a_signal_arrives_as_a_message() {
+        let mut watcher = watch(&[USER_2]).unwrap();
+        for _ in 0..2 {
+            // SAFETY: the handler for this signal is installed, so raising it ends nothing.
+            unsafe { libc::raise(USER_2) };
+            assert_eq!(watcher.wait().unwrap(), USER_2);
+        }
+        watch(&[USER_2]).unwrap_err();
     }
 }

@@ -38,6 +38,10 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             existing_directories: ExistingDirectories::Restore,
             keep_directory_symlink: false,
             secure_links: false,
+            acls: false,
+            xattrs: None,
+            selinux: false,
+            file_flags: false,
             no_directories: false,
         },
         durability: Durability {

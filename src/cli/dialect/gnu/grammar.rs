@@ -86,23 +86,19 @@ fn expand(words: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, UsageError> {
     let mut expanded = Vec::new();
     let mut rest = rest.iter();
     for &letter in bundle {
-        let row = short(letter).ok_or_else(|| UsageError::UnknownShort(char::from(letter)))?;
-        match row.value {
-            Value::Required(_) => {
-                let value = rest
-                    .next()
-                    .ok_or_else(|| UsageError::OldNeedsValue(char::from(letter)))?;
-                // Attached, so that a value cannot be taken for an option.
-                let mut word = vec![b'-', letter];
-                word.extend_from_slice(value);
-                if value.is_empty() {
-                    expanded.push(word);
-                    expanded.push(Vec::new());
-                } else {
-                    expanded.push(word);
-                }
-            }
-            _ => expanded.push(vec![b'-', letter]),
+        // Attached, so that a value cannot be taken for an option. A letter that is none is left for clap to find:
+        // GNU tar misses values first.
+        let mut word = vec![b'-', letter];
+        if short(letter).is_some_and(|row| matches!(row.value, Value::Required(_))) {
+            let value = rest
+                .next()
+                .ok_or_else(|| UsageError::OldNeedsValue(char::from(letter)))?;
+            word.extend_from_slice(value);
+            let empty = value.is_empty();
+            expanded.push(word);
+            expanded.extend(empty.then(Vec::new));
+        } else {
+            expanded.push(word);
         }
     }
     expanded.extend(rest.cloned());
@@ -215,7 +211,13 @@ fn translate(error: &clap::Error, words: &[Vec<u8>]) -> UsageError {
     };
     match error.kind() {
         ErrorKind::UnknownArgument => match invalid.strip_prefix("--") {
-            Some(beginning) => unknown_long(beginning, words),
+            Some(beginning) => {
+                let similar = match error.get(ContextKind::SuggestedArg) {
+                    Some(ContextValue::String(similar)) => Some(name_in(similar)),
+                    _ => None,
+                };
+                unknown_long(beginning, words, similar)
+            }
             None => UsageError::UnknownShort(invalid.chars().nth(1).unwrap_or('-')),
         },
         // An attached value where there is none.
@@ -234,7 +236,7 @@ fn translate(error: &clap::Error, words: &[Vec<u8>]) -> UsageError {
 }
 
 /// The word that clap did not know, with its value as GNU tar prints it, or the options it may mean.
-fn unknown_long(beginning: &str, words: &[Vec<u8>]) -> UsageError {
+fn unknown_long(beginning: &str, words: &[Vec<u8>], similar: Option<String>) -> UsageError {
     let given = words
         .iter()
         .find(|word| {
@@ -257,7 +259,10 @@ fn unknown_long(beginning: &str, words: &[Vec<u8>]) -> UsageError {
             possibilities,
         }
     } else {
-        UsageError::UnknownLong(given)
+        UsageError::UnknownLong {
+            word: given,
+            similar,
+        }
     }
 }
 
@@ -319,5 +324,4 @@ pub(crate) fn parse_variable(
 }
 
 #[cfg(test)]
-#[path = "grammar_tests.rs"]
 mod tests;

@@ -580,44 +580,62 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "accepted: the archive is read once, in its order",
         || Setting::Always,
     ),
-    refused(Attributes, "", &["acls"], Value::None, ""),
+    flag(
+        Attributes,
+        "",
+        &["acls"],
+        "set access control lists",
+        || Setting::Acls(true),
+    ),
     flag(
         Attributes,
         "",
         &["no-acls"],
-        "accepted: ACLs are not restored",
-        || Setting::Always,
+        "do not set access control lists (default)",
+        || Setting::Acls(false),
     ),
     flag(
         Attributes,
         "",
         &["no-selinux"],
-        "accepted: contexts are not restored",
-        || Setting::Always,
+        "do not set SELinux contexts (default)",
+        || Setting::Selinux(false),
     ),
     flag(
         Attributes,
         "",
         &["no-xattrs"],
-        "accepted: extended attributes are not restored",
-        || Setting::Always,
+        "do not set extended attributes (default)",
+        || Setting::Xattrs(false),
     ),
-    refused(Attributes, "", &["selinux"], Value::None, ""),
-    refused(Attributes, "", &["xattrs"], Value::None, ""),
-    refused(
+    flag(Attributes, "", &["selinux"], "set SELinux contexts", || {
+        Setting::Selinux(true)
+    }),
+    flag(
+        Attributes,
+        "",
+        &["xattrs"],
+        "set extended attributes",
+        || Setting::Xattrs(true),
+    )
+    .more("Those of the user namespace, unless --xattrs-include asks for others."),
+    valued(
         Attributes,
         "",
         &["xattrs-exclude"],
-        Value::Required("MASK"),
-        "",
+        "MASK",
+        "no extended attributes that match MASK",
+        |mask| Ok(Setting::XattrsExclude(mask.to_vec())),
     ),
-    refused(
+    valued(
         Attributes,
         "",
         &["xattrs-include"],
-        Value::Required("MASK"),
-        "",
-    ),
+        "MASK",
+        "only extended attributes that match MASK",
+        |mask| Ok(Setting::XattrsInclude(mask.to_vec())),
+    )
+    .more("Both imply --xattrs and may be given several times."),
     // Devices.
     flag(
         Archive,

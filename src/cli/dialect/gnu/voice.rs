@@ -4,6 +4,7 @@
 //! some names in the locale's quotation marks, which are curly in UTF-8.
 
 use durastar::error::{Complaint, Condition, Error, Operation, Severity};
+use durastar::member::Timestamp;
 use durastar::sys::time;
 
 use crate::cli::dialect::voice::{Line, cause, name, sentence};
@@ -68,8 +69,15 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
             b"You may not specify more than one '-Acdtrux', '--delete' or  '--test-label' option"
                 .to_vec(),
         ),
-        UsageError::UnknownLong(word) => {
-            with_help(sentence!["unrecognized option '", name(word, b""), "'"])
+        UsageError::UnknownLong { word, similar } => {
+            let mut lines = with_help(sentence!["unrecognized option '", name(word, b""), "'"]);
+            // Under its other names the program says what GNU tar says and no more.
+            if let Some(similar) = similar
+                && program == b"durastar"
+            {
+                lines.insert(1, Line::said(format!("did you mean '{similar}'?")));
+            }
+            lines
         }
         UsageError::UnknownShort(letter) | UsageError::UnknownOld(letter) => {
             with_help(sentence!["invalid option -- '", shown(*letter), "'"])
@@ -176,7 +184,10 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
         }
         UsageError::Environment(variable, inner) => {
             let mut lines = usage_error(inner, program, marks);
-            lines.push(Line::said(format!("error parsing {variable}")));
+            // GNU tar says so of what its option parser finds; a bad value ends it on the spot.
+            if !matches!(**inner, UsageError::BadValue { .. }) {
+                lines.push(Line::said(format!("error parsing {variable}")));
+            }
             lines
         }
         UsageError::Personality { name: asked, known } => {
@@ -260,7 +271,7 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         ),
         Condition::Unsupported(what) => about(format!("Cannot make a {what}, skipped").as_bytes()),
         Condition::NotFound => about(b"Not found in archive"),
-        Condition::OddTime { ahead } => about(odd_time(*ahead).as_bytes()),
+        Condition::OddTime { time, ahead } => about(odd_time(*time, *ahead).as_bytes()),
         Condition::NotStable {
             cause: why,
             members,
@@ -291,22 +302,21 @@ pub(crate) fn warning_keyword(complaint: &Complaint) -> Option<&'static str> {
 /// Warnings that are on only with `-v` or when asked for.
 pub(crate) const QUIET_WARNINGS: &[&str] = &["existing-file"];
 
-fn odd_time(ahead: i64) -> String {
-    if ahead <= 0 {
-        return "implausibly old time stamp".to_owned();
+fn odd_time(stamp: Timestamp, ahead: i64) -> String {
+    let told = time::local(stamp.seconds).map_or_else(
+        || stamp.seconds.to_string(),
+        |at| {
+            format!(
+                "{:04}-{:02}-{:02} {:02}:{:02}:{:02}",
+                at.year, at.month, at.day, at.hour, at.minute, at.second
+            )
+        },
+    );
+    if ahead > 0 {
+        format!("time stamp {told} is {ahead} s in the future")
+    } else {
+        format!("implausibly old time stamp {told}")
     }
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| {
-            i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-        });
-    let stamp = time::local(now.saturating_add(ahead)).map_or_else(String::new, |at| {
-        format!(
-            " {:04}-{:02}-{:02} {:02}:{:02}:{:02}",
-            at.year, at.month, at.day, at.hour, at.minute, at.second
-        )
-    });
-    format!("time stamp{stamp} is {ahead} s in the future")
 }
 
 /// `Cannot open`, in GNU tar's words.
@@ -343,5 +353,4 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
 }
 
 #[cfg(test)]
-#[path = "voice_tests.rs"]
 mod tests;

@@ -86,9 +86,9 @@ fn dashed(
         return Ok(vec![give(row, spelt(word), Some(value))?]);
     }
     if two {
-        return Err(UsageError::UnknownLong(word.to_vec()));
+        return Err(unknown(word));
     }
-    bundle(text, next)?.ok_or_else(|| UsageError::UnknownLong(word.to_vec()))
+    bundle(text, next)?.ok_or_else(|| unknown(word))
 }
 
 /// A bundle of letters; the last may have a value, after `=` or as the next word. `None` when it is none.
@@ -121,6 +121,13 @@ fn bundle(
     Ok(Some(settings))
 }
 
+fn unknown(word: &[u8]) -> UsageError {
+    UsageError::UnknownLong {
+        word: word.to_vec(),
+        similar: None,
+    }
+}
+
 /// The row with exactly this name.
 fn named(text: &[u8]) -> Option<&'static OptionDef> {
     Dialect::Star.options().find(|row| has_name(row, text))
@@ -132,10 +139,10 @@ fn has_name(row: &OptionDef, text: &[u8]) -> bool {
 }
 
 /// `name=value`, where the name is one of an option with a value.
-fn assignment<'a>(
-    text: &'a [u8],
+fn assignment(
+    text: &[u8],
     mut rows: impl Iterator<Item = &'static OptionDef>,
-) -> Option<(&'static OptionDef, &'a [u8])> {
+) -> Option<(&'static OptionDef, &[u8])> {
     let at = text.iter().position(|&byte| byte == b'=')?;
     let row = rows.find(|row| row.value != Value::None && has_name(row, &text[..at]))?;
     Some((row, &text[at + 1..]))
@@ -171,5 +178,4 @@ fn give(row: &'static OptionDef, spelt: String, value: Option<&[u8]>) -> Result<
 }
 
 #[cfg(test)]
-#[path = "grammar_tests.rs"]
 mod tests;

@@ -320,9 +320,20 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     }),
     flag(Attributes, "", &["sparse"], "accepted: holes are always restored", || Setting::Always),
     refused(Attributes, "", &["force-hole", "force_hole"], Value::None, ""),
-    refused(Attributes, "", &["acl"], Value::None, ""),
-    refused(Attributes, "", &["xattr", "xattr-linux"], Value::None, ""),
-    refused(Attributes, "", &["xfflags"], Value::None, ""),
+    flag(Attributes, "", &["acl"], "set access control lists, and modes as with -p", || {
+        Setting::AclsAndPermissions
+    }),
+    flag(Attributes, "", &["xattr-linux"], "set extended attributes, of all namespaces", || {
+        Setting::XattrsInclude(b"*".to_vec())
+    }),
+    refused(
+        Attributes,
+        "",
+        &["xattr"],
+        Value::None,
+        "it is meant for NFSv4, use -xattr-linux",
+    ),
+    flag(Attributes, "", &["xfflags"], "set file flags", || Setting::FileFlags),
     refused(Attributes, "", &["dir-owner", "dir-group"], Value::Required("NAME"), ""),
     refused(Attributes, "", &["pax-p", "pax-o"], Value::Required("STRING"), ""),
     refused(Attributes, "a", &["atime"], Value::None, READS_ONLY),

@@ -19,7 +19,7 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
         UsageError::SeveralOperations => {
             b"Too many commands, only one of -x -c -u -r -t -copy -n or -diff is allowed.".to_vec()
         }
-        UsageError::UnknownLong(word) => sentence!["Bad Option: ", name(word, b""), "."],
+        UsageError::UnknownLong { word, .. } => sentence!["Bad Option: ", name(word, b""), "."],
         UsageError::UnknownShort(letter) => {
             format!("Bad Option: -{}.", letter.escape_default()).into_bytes()
         }
@@ -317,5 +317,4 @@ impl Problems {
 }
 
 #[cfg(test)]
-#[path = "voice_tests.rs"]
 mod tests;

@@ -1,0 +1,262 @@
+//! The read side: volumes, decompression and the ring, on a thread of its own.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Operation};
+use crate::filter::{self, Choice, Decoder};
+use crate::format::{Source, SwapRead, is_byte_swapped};
+use crate::plan::{Archive, Compression, CompressionFormat, Volume};
+use crate::stats;
+
+/// The consumer's end of the ring, as a parser wants it.
+#[derive(Debug)]
+pub(super) struct RingSource {
+    get: fifo::Get,
+    size: usize,
+}
+
+impl Source for RingSource {
+    type Span = fifo::Span;
+
+    fn limit(&self) -> usize {
+        self.size
+    }
+
+    fn at_least(&mut self, n: usize) -> io::Result<&[u8]> {
+        self.get.at_least(n)
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.get.consume(n);
+    }
+
+    fn span(&mut self, n: usize) -> fifo::Span {
+        self.get.span(n)
+    }
+
+    fn skip(&mut self, n: u64) -> io::Result<u64> {
+        let mut left = n;
+        while left > 0 {
+            let there = self.get.at_least(1)?.len();
+            if there == 0 {
+                break;
+            }
+            let step = usize::try_from(left).unwrap_or(usize::MAX).min(there);
+            self.get.consume(step);
+            left -= step as u64;
+        }
+        Ok(n - left)
+    }
+
+    fn would_wait(&self, n: usize) -> bool {
+        self.get.would_wait(n)
+    }
+}
+
+/// What the reader thread tells at its end.
+#[derive(Debug, Default)]
+pub(super) struct ReaderReport {
+    /// What the decompressor thinks worth saying.
+    pub(super) warnings: Vec<String>,
+    /// What came to light only after the last byte (a program that failed).
+    pub(super) error: Option<io::Error>,
+    busy: Duration,
+    compression: &'static str,
+}
+
+/// The thread that fills the ring.
+#[derive(Debug)]
+pub(super) struct Reader {
+    thread: JoinHandle<ReaderReport>,
+    meter: Arc<Meter>,
+    name: Vec<u8>,
+}
+
+/// Bytes and time of the raw input.
+#[derive(Debug, Default)]
+struct Meter {
+    bytes: AtomicU64,
+    nanos: AtomicU64,
+}
+
+/// An input that keeps its meter running.
+struct Metered<R> {
+    inner: R,
+    meter: Arc<Meter>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let start = Instant::now();
+        let result = self.inner.read(buffer);
+        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.meter.nanos.fetch_add(nanos, Ordering::Relaxed);
+        if let Ok(count) = result {
+            self.meter.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+/// The name of a volume, for messages.
+pub(super) fn volume_name(volume: Option<&Volume>) -> Vec<u8> {
+    match volume {
+        Some(Volume::File(path)) => path.as_os_str().as_bytes().to_vec(),
+        _ => b"-".to_vec(),
+    }
+}
+
+/// Opens the archive's file; `None` stands for standard input.
+pub(super) fn open(archive: &Archive) -> Result<Option<File>, Error> {
+    match archive.volumes.first() {
+        Some(Volume::File(path)) => File::open(path).map(Some).map_err(|cause| Error::System {
+            operation: Operation::Open,
+            name: volume_name(archive.volumes.first()),
+            cause,
+        }),
+        _ => Ok(None),
+    }
+}
+
+/// The length of a regular file that holds a plain archive from its beginning on: one that can be read by seeking.
+pub(super) fn plain_length(file: &File) -> Option<u64> {
+    let state = file.metadata().ok().filter(|state| state.is_file())?;
+    let mut first = [0; 512];
+    let mut known = 0;
+    while known < first.len() {
+        match file.read_at(&mut first[known..], known as u64) {
+            Ok(0) => break,
+            Ok(count) => known += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    let plain = filter::detect(&first[..known]) == filter::Format::Plain && !is_byte_swapped(&first[..known]);
+    plain.then_some(state.len())
+}
+
+fn choice(compression: &Compression) -> Choice {
+    match compression {
+        Compression::Detect => Choice::Detect,
+        Compression::Program(command) => Choice::Program(command.clone()),
+        Compression::Named(format) => Choice::Force(match format {
+            CompressionFormat::Gzip => filter::Format::Gzip,
+            CompressionFormat::Bzip2 => filter::Format::Bzip2,
+            CompressionFormat::Xz => filter::Format::Xz,
+            CompressionFormat::Lzma => filter::Format::Lzma,
+            CompressionFormat::Zstd => filter::Format::Zstd,
+            CompressionFormat::Lz4 => filter::Format::Lz4,
+            CompressionFormat::Lzip => filter::Format::Lzip,
+            CompressionFormat::Compress => filter::Format::Compress,
+        }),
+    }
+}
+
+/// Starts to read an opened archive into a new ring.
+pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource, Reader), Error> {
+    let name = volume_name(archive.volumes.first());
+    let failed = |cause| Error::System { operation: Operation::Read, name: name.clone(), cause };
+    let config = fifo::Config { size: archive.fifo_bytes, record: archive.record_bytes };
+    let size = config.rounded_size();
+    let (put, get) = fifo::ring(config).map_err(failed)?;
+    let meter = Arc::new(Meter::default());
+    let choice = choice(&archive.compression);
+    let run = {
+        let meter = Arc::clone(&meter);
+        move || {
+            let input: Box<dyn Read + Send> = match file {
+                Some(file) => Box::new(Metered { inner: file, meter }),
+                None => Box::new(Metered { inner: io::stdin(), meter }),
+            };
+            fill(put, input, &choice)
+        }
+    };
+    let thread = thread::Builder::new().name("durastar-read".into()).spawn(run).map_err(failed)?;
+    Ok((RingSource { get, size }, Reader { thread, meter, name }))
+}
+
+/// The reader thread: everything the input holds goes into the ring.
+fn fill(put: fifo::Put, input: Box<dyn Read + Send>, choice: &Choice) -> ReaderReport {
+    let start = Instant::now();
+    let mut report = ReaderReport::default();
+    let mut decoder = match filter::decoder(input, choice) {
+        Ok(decoder) => decoder,
+        Err(error) => {
+            put.fail(error);
+            return report;
+        }
+    };
+    report.compression = match decoder.format() {
+        filter::Format::Plain => "",
+        format => format.name(),
+    };
+    fill_from(put, &mut decoder);
+    report.busy = start.elapsed();
+    report.warnings = decoder.warnings().to_vec();
+    report.error = decoder.finish().err();
+    report
+}
+
+/// Looks at the first block, which tells whether the archive's bytes stand in pairs the wrong way round.
+fn fill_from(put: fifo::Put, decoder: &mut Decoder) {
+    let mut first = Vec::with_capacity(512);
+    if let Err(error) = decoder.by_ref().take(512).read_to_end(&mut first) {
+        put.fail(error);
+        return;
+    }
+    let swapped = is_byte_swapped(&first);
+    let mut input = io::Cursor::new(first).chain(decoder);
+    if swapped {
+        put.fill_from(&mut SwapRead::new(input));
+    } else {
+        put.fill_from(&mut input);
+    }
+}
+
+impl Reader {
+    /// Waits for the thread's end, which comes when the input ends or nobody takes from the ring any more.
+    pub(super) fn finish(self, source: RingSource, counters: &mut stats::Stats) -> Result<ReaderReport, Error> {
+        let fifo = source.get.stats();
+        let held = source.get.available() as u64;
+        drop(source);
+        let report = self.thread.join().map_err(|_| Error::Panic("durastar-read"))?;
+        counters.fifo = stats::Fifo {
+            puts: fifo.puts,
+            gets: fifo.gets,
+            empty: fifo.empty,
+            full: fifo.full,
+            held_max_bytes: fifo.max_fill_bytes as u64,
+            held_end_bytes: held,
+            size_bytes: fifo.size_bytes as u64,
+            wait_empty: fifo.wait_empty,
+            wait_full: fifo.wait_full,
+        };
+        counters.input.archive_bytes = fifo.put_bytes;
+        counters.input.read_bytes = self.meter.bytes.load(Ordering::Relaxed);
+        counters.input.wait_input = Duration::from_nanos(self.meter.nanos.load(Ordering::Relaxed));
+        counters.input.reader_busy = report.busy.saturating_sub(fifo.wait_full);
+        counters.input.compression = report.compression;
+        Ok(report)
+    }
+
+    /// The archive's name, for messages.
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name
+    }
+}
+
+/// A failed read: of the system, or of what the decompressor found.
+pub(super) fn read_error(cause: io::Error, name: &[u8]) -> Error {
+    if cause.raw_os_error().is_some() {
+        Error::System { operation: Operation::Read, name: name.to_vec(), cause }
+    } else {
+        Error::Decompression(cause.to_string())
+    }
+}
