@@ -390,7 +390,7 @@ mod tests {
 
         #[test]
         fn broken_records_do_no_harm(
-            list in vec((vec(b'a'..b'z', 1..6), vec(any::<u8>(), 0..40)), 1..6),
+            list in vec((vec(b'a'..=b'z', 1..6), vec(any::<u8>(), 0..40)), 1..6),
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
         ) {
