@@ -346,7 +346,9 @@ mod tests {
         record
     }
 
-    fn records(mut body: &[u8]) -> (Vec<(Vec<u8>, Vec<u8>)>, Option<&'static str>) {
+    type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+    fn records(mut body: &[u8]) -> (Pairs, Option<&'static str>) {
         let mut all = Vec::new();
         loop {
             match next_record(body) {
