@@ -102,7 +102,8 @@ pub enum Condition {
         /// The name a link was to point to.
         target: Option<Vec<u8>>,
     },
-    /// A zero block that is followed by something else than a second one; its number.
+    /// A zero block that is followed by something else than a second one; its number, from 0. (GNU tar's message counts
+    /// from 1.)
     LoneZeroBlock(u64),
     /// A header's checksum is wrong: skipping to the next good one. Said once per gap, with the block it begins at.
     BadHeader(u64),

@@ -2,6 +2,8 @@
 //!
 //! [`Reader`] reads tar archives of every format by recognition, from any [`Source`].
 
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod header;
 pub mod limits;
 mod number;

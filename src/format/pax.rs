@@ -176,6 +176,11 @@ impl Overrides {
                 self.dumpdir = Some((!value.is_empty()).then(|| value.to_vec()));
                 Ok(())
             }
+            b"GNU.volume.label" | b"GNU.volume.filename"
+                if scope == Scope::Global && value.len() > limits::NAME =>
+            {
+                Err(format!("{} too long", shown(key)))
+            }
             b"GNU.volume.label" if scope == Scope::Global => {
                 self.volume.label = Some(value.to_vec());
                 self.keep(scope, key, value)
@@ -319,4 +324,86 @@ pub(crate) fn is_about_archive(key: &[u8]) -> bool {
         || key == b"SCHILY.archtype"
         || key.starts_with(b"SCHILY.volhdr.")
         || key.starts_with(b"GNU.volume.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// POSIX: the length is that of the whole record, its own digits, the blank and the newline too.
+    fn write(key: &[u8], value: &[u8]) -> Vec<u8> {
+        let rest = key.len() + value.len() + 3;
+        let digits = (1..20)
+            .find(|digits| (rest + digits).to_string().len() == *digits)
+            .expect("some number of digits fits");
+        let mut record = format!("{} ", rest + digits).into_bytes();
+        record.extend_from_slice(key);
+        record.push(b'=');
+        record.extend_from_slice(value);
+        record.push(b'\n');
+        record
+    }
+
+    type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+    fn records(mut body: &[u8]) -> (Pairs, Option<&'static str>) {
+        let mut all = Vec::new();
+        loop {
+            match next_record(body) {
+                Next::End => return (all, None),
+                Next::Malformed(what) => return (all, Some(what)),
+                Next::Record { key, value, rest } => {
+                    assert!(rest.len() < body.len());
+                    all.push((key.to_vec(), value.to_vec()));
+                    body = rest;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_standard_is_read() {
+        // The shortest lengths around a change of the number of digits.
+        assert_eq!(write(b"k", b"12"), b"7 k=12\n");
+        assert_eq!(write(b"path", &[b'a'; 1]).len(), 9);
+        assert_eq!(write(b"path", &[b'a'; 2]), b"11 path=aa\n");
+        let body = b"25 ctime=1084839148.1212\n11 path=aa\n";
+        let (all, fault) = records(body);
+        assert_eq!(fault, None);
+        assert_eq!(all[0], (b"ctime".to_vec(), b"1084839148.1212".to_vec()));
+        assert_eq!(all[1], (b"path".to_vec(), b"aa".to_vec()));
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_read_back(list in vec((vec(1u8..0x3d, 1..20), vec(any::<u8>(), 0..1200)), 0..6)) {
+            let body: Vec<u8> = list.iter().flat_map(|(key, value)| write(key, value)).collect();
+            // A key that begins with a blank cannot be told from the blank before it.
+            prop_assume!(list.iter().all(|(key, _)| !matches!(key[0], b' ' | b'\t')));
+            prop_assert_eq!(records(&body), (list, None));
+        }
+
+        #[test]
+        fn any_bytes_come_to_an_end(body in vec(any::<u8>(), 0..300)) {
+            let _ = records(&body);
+        }
+
+        #[test]
+        fn broken_records_do_no_harm(
+            list in vec((vec(b'a'..=b'z', 1..6), vec(any::<u8>(), 0..40)), 1..6),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let mut body: Vec<u8> = list.iter().flat_map(|(key, value)| write(key, value)).collect();
+            let at = at.index(body.len());
+            body[at] = byte;
+            let mut overrides = Overrides::default();
+            overrides.take(Scope::Member, &body, |_| {});
+            let mut overrides = Overrides::default();
+            overrides.take(Scope::Global, &body, |_| {});
+            prop_assert!(overrides.record_bytes <= limits::GLOBAL_BYTES);
+        }
+    }
 }

@@ -321,3 +321,78 @@ impl DataMap {
         self.map
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Ascending entries from the lengths of holes and data.
+    fn ascending(runs: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        let mut at = 0;
+        let mut entries = Vec::new();
+        for &(hole, data) in runs {
+            entries.push((at + hole, data));
+            at += hole + data;
+        }
+        entries
+    }
+
+    fn extents(entries: &[(u64, u64)]) -> Vec<Extent> {
+        let extents = entries.iter().filter(|entry| entry.1 > 0);
+        extents
+            .map(|&(offset, length)| Extent { offset, length })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ascending_entries_are_taken(runs in vec((1u64..1 << 40, 0u64..1 << 40), 0..60)) {
+            let entries = ascending(&runs);
+            let end = entries.last().map_or(0, |last| last.0 + last.1);
+            let stored = entries.iter().map(|entry| entry.1).sum();
+            let mut map = Map::default();
+            for &(offset, length) in &entries {
+                map.push(Some(offset), Some(length));
+            }
+            prop_assert_eq!(map.clone().finish(None, stored), Ok((extents(&entries), end, stored)));
+            if stored > 0 {
+                prop_assert!(map.finish(None, stored - 1).is_err());
+            }
+        }
+
+        #[test]
+        fn what_is_taken_is_in_order(entries in vec((0u64..100, 0u64..20), 0..12)) {
+            let mut map = Map::default();
+            for &(offset, length) in &entries {
+                map.push(Some(offset), Some(length));
+            }
+            if let Ok((extents, size, stored)) = map.finish(Some(200), 10_000) {
+                prop_assert_eq!(size, 200);
+                prop_assert_eq!(stored, extents.iter().map(|extent| extent.length).sum::<u64>());
+                prop_assert!(extents.iter().all(|extent| extent.length > 0));
+                prop_assert!(extents.windows(2).all(|two| two[0].offset + two[0].length < two[1].offset));
+            }
+        }
+
+        #[test]
+        fn maps_in_data_are_read_back(runs in vec((1u64..1 << 40, 1u64..1 << 40), 0..60), comment in any::<bool>()) {
+            let entries = ascending(&runs);
+            let mut text = format!("{}\n", entries.len());
+            for (offset, length) in &entries {
+                if comment {
+                    text.push_str("# an extent\n");
+                }
+                text.push_str(&format!("{offset}\n{length}\n"));
+            }
+            let mut bytes = text.into_bytes();
+            bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+            let mut map = DataMap::default();
+            let blocks = bytes.chunks(BLOCK).take_while(|block| map.take(block)).count();
+            prop_assert_eq!(blocks, bytes.len() / BLOCK - 1);
+            let (read, _, _) = map.finish().finish(None, u64::MAX).unwrap();
+            prop_assert_eq!(read, extents(&entries));
+        }
+    }
+}

@@ -77,6 +77,8 @@ impl<S: Source> Reader<S> {
                 member.kind = Kind::Directory;
                 self.set_data(0, size);
             }
+            // It is a socket by its pax header only.
+            Kind::Socket => self.set_data(0, size),
             Kind::Regular if member.typeflag == b'S' || has_map(&facts) => {
                 let real_size = facts.real_size.or(real_size);
                 if let Err(fault) = self.sparse(&mut member, block, size, real_size, facts)? {
@@ -97,12 +99,11 @@ impl<S: Source> Reader<S> {
                 self.set_data(size, 0);
             }
             Kind::Directory if member.typeflag == b'D' => {
-                // Complaints about the body go where those about the headers are.
-                self.ahead.notes = std::mem::take(&mut ahead.notes);
                 if self.read_body(size, limits::DUMPDIR)? {
                     member.dumpdir = Some(std::mem::take(&mut self.body));
+                } else {
+                    ahead.fail(super::too_many(size));
                 }
-                ahead.notes = std::mem::take(&mut self.ahead.notes);
             }
             _ => {}
         }
@@ -257,7 +258,10 @@ impl<S: Source> Reader<S> {
 
 /// Kinds whose size field tells how much data follows.
 fn needs_size(member: &Member) -> bool {
-    matches!(member.kind, Kind::Regular | Kind::Continuation) || member.typeflag == b'D'
+    matches!(
+        member.kind,
+        Kind::Regular | Kind::Socket | Kind::Continuation
+    ) || member.typeflag == b'D'
 }
 
 fn has_map(facts: &Facts) -> bool {

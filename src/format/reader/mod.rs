@@ -349,6 +349,7 @@ impl<S: Source> Reader<S> {
 
     fn extended_header(&mut self, size: u64) -> Result<(), Error> {
         if !self.read_body(size, limits::PAX_HEADER)? {
+            self.ahead.fail(too_many(size));
             return Ok(());
         }
         let mut pax = self.ahead.pax.take().unwrap_or_default();
@@ -359,16 +360,19 @@ impl<S: Source> Reader<S> {
     }
 
     fn global_header(&mut self, size: u64, number: u64) -> Result<(), Error> {
-        if !self.read_body(size, limits::PAX_HEADER)? {
-            return Ok(());
-        }
+        let is_read = self.read_body(size, limits::PAX_HEADER)?;
         let (complaints, said) = (&mut self.complaints, &mut self.global_complaints);
-        self.global.take(Scope::Global, &self.body, |what| {
+        let mut complain = |what| {
             if *said < limits::COMPLAINTS {
                 *said += 1;
                 complaints.push_back(Complaint::failure(b"", Condition::BadExtension(what)));
             }
-        });
+        };
+        if !is_read {
+            complain(too_many(size));
+            return Ok(());
+        }
+        self.global.take(Scope::Global, &self.body, complain);
         self.has_global = true;
         // A map is of one file; for all of them it makes no sense.
         self.global.sparse = None;
@@ -399,24 +403,24 @@ impl<S: Source> Reader<S> {
         place: impl FnOnce(&mut Ahead) -> &mut Option<Vec<u8>>,
     ) -> Result<(), Error> {
         // The body ends in a NUL.
-        if self.read_body(size, limits::NAME as u64 + 1)? {
-            let name = header::text(&self.body);
-            if !name.is_empty() {
-                *place(&mut self.ahead) = Some(name.to_vec());
-            }
+        if !self.read_body(size, limits::NAME as u64 + 1)? {
+            self.ahead.fail(too_many(size));
+            return Ok(());
+        }
+        let name = header::text(&self.body);
+        if !name.is_empty() {
+            *place(&mut self.ahead) = Some(name.to_vec());
         }
         Ok(())
     }
 
-    /// Reads `size` bytes and their padding into `body`; complains, passes over them and gives false when that is above
-    /// `limit`.
+    /// Reads `size` bytes and their padding into `body`; passes over them and gives false when that is above `limit`.
     fn read_body(&mut self, size: u64, limit: u64) -> Result<bool, Error> {
         self.body.clear();
         if self.body.capacity() > limits::PIECE {
             self.body = Vec::new();
         }
         if size > limit {
-            self.ahead.fail(format!("{size} bytes are too many"));
             self.skip(size)?;
             self.skip(padding(size))?;
             return Ok(false);
@@ -545,6 +549,10 @@ impl<S: Source> Reader<S> {
             _ => Over::Failed,
         };
     }
+}
+
+fn too_many(size: u64) -> String {
+    format!("{size} bytes are too many")
 }
 
 /// From `size` bytes to the end of their last block.

@@ -1,5 +1,10 @@
 //! Whole archives through the reader.
 
+mod ends;
+mod extended;
 mod fixtures;
+mod headers;
+mod seeds;
+mod sparse;
 mod support;
 mod writers;
