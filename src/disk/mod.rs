@@ -22,8 +22,8 @@ pub use os::Os;
 /// The error numbers that callers tell apart.
 pub mod errno {
     pub use libc::{
-        EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENODATA, ENOENT, ENOTDIR, ENOTEMPTY,
-        EOPNOTSUPP,
+        EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA, ENOENT, ENOTDIR,
+        ENOTEMPTY, EOPNOTSUPP,
     };
 }
 

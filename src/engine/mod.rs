@@ -299,6 +299,7 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         let mut extractor =
             Extractor::<D, S::Span>::new(Arc::clone(disk), self.plan, sys::open_files())?;
+        members.before_sleep(extractor.flusher());
         let result = loop {
             if members.would_wait() {
                 extractor.before_waiting(&mut self.observer);

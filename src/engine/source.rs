@@ -16,10 +16,20 @@ use crate::plan::{Archive, Compression, CompressionFormat, Volume};
 use crate::stats;
 
 /// The consumer's end of the ring, as a parser wants it.
-#[derive(Debug)]
 pub(super) struct RingSource {
     get: fifo::Get,
     size: usize,
+    hook: Option<Box<dyn FnMut()>>,
+}
+
+impl RingSource {
+    fn may_sleep(&mut self, n: usize) {
+        if self.get.would_wait(n)
+            && let Some(hook) = &mut self.hook
+        {
+            hook();
+        }
+    }
 }
 
 impl Source for RingSource {
@@ -30,7 +40,12 @@ impl Source for RingSource {
     }
 
     fn at_least(&mut self, n: usize) -> io::Result<&[u8]> {
+        self.may_sleep(n);
         self.get.at_least(n)
+    }
+
+    fn before_sleep(&mut self, hook: Box<dyn FnMut()>) {
+        self.hook = Some(hook);
     }
 
     fn consume(&mut self, n: usize) {
@@ -44,7 +59,7 @@ impl Source for RingSource {
     fn skip(&mut self, n: u64) -> io::Result<u64> {
         let mut left = n;
         while left > 0 {
-            let there = self.get.at_least(1)?.len();
+            let there = self.at_least(1)?.len();
             if there == 0 {
                 break;
             }
@@ -194,7 +209,11 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
         .spawn(run)
         .map_err(failed)?;
     Ok((
-        RingSource { get, size },
+        RingSource {
+            get,
+            size,
+            hook: None,
+        },
         Reader {
             thread,
             meter,

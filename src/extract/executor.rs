@@ -4,6 +4,8 @@
 //! share completes the file: size, owner, mode, times, and then its [`Ticket`]. The pieces are written at their offsets,
 //! so they may come in any order, and each gives its room in the ring back as soon as it is written.
 
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -135,13 +137,17 @@ impl InFlight {
     }
 }
 
+/// The deciding thread's side of the pool. Shared only with the hook that flushes it, on the same thread.
 #[derive(Debug)]
 struct Pool<D: Disk, S> {
+    disk: Arc<D>,
+    inbox: Arc<Inbox>,
     queue: Sender<Vec<Task<D, S>>>,
     batch: Vec<Task<D, S>>,
     batch_bytes: usize,
     in_flight: Arc<InFlight>,
     threads: Vec<JoinHandle<()>>,
+    waited: Duration,
 }
 
 /// Runs tasks: here, or on a pool of threads.
@@ -149,30 +155,33 @@ struct Pool<D: Disk, S> {
 pub(super) struct Executor<D: Disk, S> {
     disk: Arc<D>,
     inbox: Arc<Inbox>,
-    pool: Option<Pool<D, S>>,
-    waited: Duration,
+    pool: Option<Rc<RefCell<Pool<D, S>>>>,
 }
 
 impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
     /// With one job everything is done on the calling thread, in order.
     pub(super) fn new(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize) -> Self {
         let pool = (jobs > 1).then(|| Pool::start(disk, inbox, jobs)).flatten();
+        let pool = pool.map(|pool| Rc::new(RefCell::new(pool)));
         Self {
             disk: Arc::clone(disk),
             inbox: Arc::clone(inbox),
             pool,
-            waited: Duration::ZERO,
         }
     }
 
     /// Threads that write; 1 for the calling one.
     pub(super) fn jobs(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.threads.len())
+        self.pool
+            .as_ref()
+            .map_or(1, |pool| pool.borrow().threads.len())
     }
 
     /// Time spent waiting for a writer to take work.
     pub(super) fn waited(&self) -> Duration {
-        self.waited
+        self.pool
+            .as_ref()
+            .map_or(Duration::ZERO, |pool| pool.borrow().waited)
     }
 
     /// Writes a piece of a file; without data it only gives back the caller's share.
@@ -182,68 +191,48 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
             offset,
             data,
         };
-        let Some(pool) = &mut self.pool else {
-            task.run(&self.disk, &self.inbox);
-            return;
-        };
-        pool.batch_bytes += task.data.as_ref().map_or(0, |data| data.as_ref().len());
-        pool.batch.push(task);
-        if pool.batch.len() >= BATCH_TASKS || pool.batch_bytes >= BATCH_BYTES {
-            self.flush();
+        match &self.pool {
+            Some(pool) => pool.borrow_mut().add(task),
+            None => task.run(&self.disk, &self.inbox),
         }
     }
 
     /// Hands everything that is held back to the writers. To be called before waiting for anything else.
     pub(super) fn flush(&mut self) {
-        let Some(pool) = &mut self.pool else {
-            return;
-        };
-        if pool.batch.is_empty() {
-            return;
+        if let Some(pool) = &self.pool {
+            pool.borrow_mut().flush();
         }
-        pool.batch_bytes = 0;
-        let batch = std::mem::replace(&mut pool.batch, Vec::with_capacity(BATCH_TASKS));
-        pool.in_flight.change(|batches| *batches += 1);
-        let rejected = match pool.queue.try_send(batch) {
-            Ok(()) => return,
-            Err(TrySendError::Full(batch)) => {
-                let start = Instant::now();
-                let result = pool.queue.send(batch).map_err(|error| error.into_inner());
-                self.waited += start.elapsed();
-                result.err()
+    }
+
+    /// Does the same from wherever the deciding thread is about to sleep.
+    pub(super) fn flusher(&self) -> Box<dyn FnMut()> {
+        let pool = self.pool.as_ref().map(Rc::downgrade);
+        Box::new(move || {
+            if let Some(pool) = pool.as_ref().and_then(Weak::upgrade) {
+                pool.borrow_mut().flush();
             }
-            Err(TrySendError::Disconnected(batch)) => Some(batch),
-        };
-        // All writers are gone (each panicked): the work is still done.
-        if let Some(batch) = rejected {
-            batch
-                .into_iter()
-                .for_each(|task| task.run(&self.disk, &self.inbox));
-            pool.in_flight.change(|batches| *batches -= 1);
-        }
+        })
     }
 
     /// Waits until everything that was handed in is done.
     pub(super) fn drain(&mut self) {
-        self.flush();
         if let Some(pool) = &self.pool {
-            let start = Instant::now();
-            pool.in_flight.wait();
-            self.waited += start.elapsed();
+            pool.borrow_mut().drain();
         }
     }
 
     /// Ends the threads; gives whether none of them panicked.
     pub(super) fn finish(mut self) -> bool {
-        self.flush();
-        let Some(pool) = self.pool.take() else {
+        let Some(pool) = self.pool.take().and_then(Rc::into_inner) else {
             return true;
         };
+        let mut pool = pool.into_inner();
+        pool.flush();
         drop(pool.queue);
+        // Each is joined, also after one that panicked.
         pool.threads
             .into_iter()
             .map(JoinHandle::join)
-            // Each is joined, also after one that panicked.
             .filter(Result::is_err)
             .count()
             == 0
@@ -265,14 +254,59 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Pool<D, S> {
                     .ok()
             })
             .collect();
+        let (disk, inbox) = (Arc::clone(disk), Arc::clone(inbox));
         // Where no thread can be had the caller does the work.
         (!threads.is_empty()).then(|| Self {
+            disk,
+            inbox,
             queue,
             batch: Vec::new(),
             batch_bytes: 0,
             in_flight,
             threads,
+            waited: Duration::ZERO,
         })
+    }
+
+    fn add(&mut self, task: Task<D, S>) {
+        self.batch_bytes += task.data.as_ref().map_or(0, |data| data.as_ref().len());
+        self.batch.push(task);
+        if self.batch.len() >= BATCH_TASKS || self.batch_bytes >= BATCH_BYTES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        self.batch_bytes = 0;
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH_TASKS));
+        self.in_flight.change(|batches| *batches += 1);
+        let rejected = match self.queue.try_send(batch) {
+            Ok(()) => return,
+            Err(TrySendError::Full(batch)) => {
+                let start = Instant::now();
+                let result = self.queue.send(batch).map_err(|error| error.into_inner());
+                self.waited += start.elapsed();
+                result.err()
+            }
+            Err(TrySendError::Disconnected(batch)) => Some(batch),
+        };
+        // All writers are gone (each panicked): the work is still done.
+        if let Some(batch) = rejected {
+            batch
+                .into_iter()
+                .for_each(|task| task.run(&self.disk, &self.inbox));
+            self.in_flight.change(|batches| *batches -= 1);
+        }
+    }
+
+    fn drain(&mut self) {
+        self.flush();
+        let start = Instant::now();
+        self.in_flight.wait();
+        self.waited += start.elapsed();
     }
 }
 

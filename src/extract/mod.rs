@@ -40,6 +40,10 @@ use restore::Attributes;
 /// the default size holds several.
 const PIECE_BYTES: usize = 256 << 10;
 
+/// The longest path that is walked, in bytes. The kernel's limit of 4096 is one for each call, and we make one for each
+/// component; but every directory on the way costs an open file, so there has to be an end.
+const PATH_BYTES: usize = 16 << 10;
+
 /// A member as it is to be restored: where, and under which names.
 #[derive(Debug)]
 pub struct Request<'a> {
@@ -183,6 +187,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped
+    }
+
+    /// Hands everything that is held back to the writers; for [`MemberStream::before_sleep`].
+    pub fn flusher(&self) -> Box<dyn FnMut()> {
+        self.executor.flusher()
     }
 
     /// To be called before anything that may wait for input: what is held back goes on its way.
@@ -348,6 +357,10 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         operation: Operation,
     ) -> Result<Spot<D>, Refusal> {
         let path = components(name).collect::<Vec<_>>().join(&b'/');
+        if path.len() > PATH_BYTES {
+            let cause = std::io::Error::from_raw_os_error(errno::ENAMETOOLONG);
+            return Err(Complaint::system(shown, operation, cause).into());
+        }
         let (parent, last) = match path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&path[..0], &path[..]),

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
+use liblzma::stream::Stream;
 use lz4_flex::frame::FrameDecoder;
 
 use super::input::Input;
@@ -15,7 +15,7 @@ use super::{Format, LZMA_MEMORY, detect};
 enum Codec {
     Gzip(GzDecoder<Input>),
     Bzip2(BzDecoder<Input>),
-    /// xz, lzma and lzip: the library goes on to the next stream by itself, where the format has several.
+    /// xz, lzma and lzip.
     Lzma(XzDecoder<Input>),
     Zstd(Box<zstd::Decoder<'static, Input>>),
     Lz4(Box<FrameDecoder<Input>>),
@@ -86,10 +86,13 @@ impl Streams {
         if matches!(self.format, Format::Zstd | Format::Lz4) {
             skip_frames(&mut input)?;
         }
+        if self.format == Format::Xz && !first {
+            skip_padding(&mut input)?;
+        }
         let next = input.peek(16)?;
         if !first && (detect(next) != self.format || matches!(self.format, Format::Lzma)) {
             let rest = only_zeros(&mut input)?;
-            if !rest && self.format != Format::Lzip {
+            if !rest {
                 warnings.push(format!("{}: trailing garbage ignored", self.format.name()));
             }
             return Ok(());
@@ -99,8 +102,7 @@ impl Streams {
             Format::Gzip => Codec::Gzip(GzDecoder::new(input)),
             Format::Bzip2 => Codec::Bzip2(BzDecoder::new(input)),
             Format::Xz => {
-                let stream =
-                    Stream::new_stream_decoder(LZMA_MEMORY, CONCATENATED).map_err(failed)?;
+                let stream = Stream::new_stream_decoder(LZMA_MEMORY, 0).map_err(failed)?;
                 Codec::Lzma(XzDecoder::new_stream(input, stream))
             }
             Format::Lzma => {
@@ -108,7 +110,7 @@ impl Streams {
                 Codec::Lzma(XzDecoder::new_stream(input, stream))
             }
             Format::Lzip => {
-                let stream = Stream::new_lzip_decoder(LZMA_MEMORY, CONCATENATED).map_err(failed)?;
+                let stream = Stream::new_lzip_decoder(LZMA_MEMORY, 0).map_err(failed)?;
                 Codec::Lzma(XzDecoder::new_stream(input, stream))
             }
             Format::Zstd => {
@@ -152,6 +154,14 @@ fn skip_frames(input: &mut Input) -> io::Result<()> {
             input.consume(step);
             left -= step as u64;
         }
+    }
+    Ok(())
+}
+
+/// Passes over the zeros that may stand between xz streams, four at a time.
+fn skip_padding(input: &mut Input) -> io::Result<()> {
+    while input.peek(4)? == [0; 4] {
+        input.consume(4);
     }
     Ok(())
 }

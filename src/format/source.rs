@@ -32,4 +32,10 @@ pub trait Source {
 
     /// Whether [`Source::at_least`] with this `n` would have to sleep now.
     fn would_wait(&self, n: usize) -> bool;
+
+    /// `hook` is called before each sleep of [`Source::at_least`] and [`Source::skip`]: whoever holds spans back hands
+    /// them on there, since their room may be what the input waits for. Sources that never sleep ignore it.
+    fn before_sleep(&mut self, hook: Box<dyn FnMut()>) {
+        drop(hook);
+    }
 }

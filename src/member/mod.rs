@@ -200,7 +200,12 @@ pub trait MemberStream {
     /// As [`MemberStream::advance`]; also the archive ends inside the data (`Error` with a kind of unexpected end).
     fn data(&mut self, most: usize) -> Result<Option<Self::Span>, Error>;
 
-    /// Whether the next call may have to sleep until the input brings more. Whoever holds spans back must hand them on
-    /// first: the room they occupy may be what the input waits for.
+    /// Whether the next call may have to sleep until the input brings more.
     fn would_wait(&self) -> bool;
+
+    /// `hook` is called before each sleep, also in the middle of a call. Whoever holds spans back must hand them on
+    /// there: the room they occupy may be what the input waits for.
+    fn before_sleep(&mut self, hook: Box<dyn FnMut()>) {
+        drop(hook);
+    }
 }

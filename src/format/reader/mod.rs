@@ -530,6 +530,10 @@ impl<S: Source> MemberStream for Reader<S> {
         self.source
             .would_wait(usize::try_from(next).map_or(limit, |next| next.min(limit)))
     }
+
+    fn before_sleep(&mut self, hook: Box<dyn FnMut()>) {
+        self.source.before_sleep(hook);
+    }
 }
 
 impl<S: Source> Reader<S> {
