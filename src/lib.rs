@@ -8,4 +8,6 @@ pub mod format;
 pub mod member;
 pub mod observe;
 pub mod plan;
+pub mod render;
+pub mod select;
 pub mod stats;

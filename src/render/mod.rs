@@ -1,0 +1,1 @@
+//! Lines for people: pure functions from members to bytes.
