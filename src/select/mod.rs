@@ -13,13 +13,17 @@ pub mod glob;
 mod literal;
 mod matcher;
 pub mod names;
+mod regex;
+pub mod transform;
 
 use std::collections::HashSet;
 
 use crate::error::Condition;
 use crate::member::{Kind, Member, Timestamp};
-use crate::plan::{DateLimit, Selection, Stamp, Wanted};
+use crate::plan::{DateLimit, Selection, Stamp, Syntax, Wanted};
 use matcher::Matcher;
+use regex::Expression;
+use transform::{BadExpression, Substitutions, Whose};
 
 /// What is to be done with a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +95,8 @@ pub struct Selector {
     selection: Selection,
     wanted: Matcher,
     excludes: Matcher,
+    star_patterns: Vec<Expression>,
+    substitutions: Substitutions,
     /// How often each wanted name was met.
     counts: Vec<u64>,
     /// Wanted names that were not met often enough.
@@ -105,8 +111,11 @@ pub struct Selector {
 
 impl Selector {
     /// Prepares for a selection.
-    #[must_use]
-    pub fn new(selection: &Selection) -> Self {
+    ///
+    /// # Errors
+    /// A substitution or a star pattern cannot be used. Those that [`transform::parse`], [`transform::parse_star`] and
+    /// [`check_star_pattern`] found right can.
+    pub fn new(selection: &Selection) -> Result<Self, BadExpression> {
         let mut wanted = Matcher::default();
         for one in &selection.wanted {
             // `dir/` asks for the same as `dir`, as in GNU tar.
@@ -117,9 +126,16 @@ impl Selector {
         for pattern in &selection.excludes {
             excludes.push(pattern, &pattern.text);
         }
-        Self {
+        let star_patterns = selection
+            .star_patterns
+            .iter()
+            .map(|pattern| star_expression(&pattern.text))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
             wanted,
             excludes,
+            star_patterns,
+            substitutions: Substitutions::new(&selection.transforms)?,
             counts: vec![0; selection.wanted.len()],
             missing: selection.wanted.len(),
             start: selection
@@ -129,7 +145,7 @@ impl Selector {
             finished: false,
             remarked: HashSet::new(),
             selection: selection.clone(),
-        }
+        })
     }
 
     /// Whether the member is wanted, and under which names.
@@ -156,6 +172,18 @@ impl Selector {
                 // The member to start at needs not be asked for as well: it is a name that was asked for.
                 None if starts_here => {}
                 None => return self.unless_about_archive(member),
+            }
+        }
+        if !self.star_patterns.is_empty() {
+            let place = self
+                .star_patterns
+                .iter()
+                .position(|pattern| pattern.matches_whole(stored));
+            if place.is_some() == self.selection.invert_star_patterns {
+                return self.unless_about_archive(member);
+            }
+            if let (None, Some(place)) = (directory, place) {
+                directory = Some(self.selection.star_patterns[place].directory);
             }
         }
         if self.left_out(member, stored) {
@@ -265,7 +293,7 @@ impl Selector {
             return Choice::Take(chosen);
         }
         chosen.dot_dot = !self.selection.absolute_names && names::has_dot_dot(stored);
-        let Some(mut name) = self.on_disk(stored, false, &mut chosen.remarks) else {
+        let Some(mut name) = self.on_disk(stored, Whose::Member, &mut chosen.remarks) else {
             return Choice::Skip;
         };
         if member.name.len() > stored.len() && name.last() != Some(&b'/') {
@@ -274,17 +302,28 @@ impl Selector {
         chosen.name = name;
         chosen.link = match member.kind {
             Kind::HardLink => self
-                .on_disk(&member.link, true, &mut chosen.remarks)
+                .on_disk(&member.link, Whose::HardLink, &mut chosen.remarks)
                 .unwrap_or_default(),
-            Kind::Symlink => member.link.clone(),
+            Kind::Symlink => {
+                let mut target = member.link.clone();
+                self.substitutions.apply(&mut target, Whose::Symlink);
+                target
+            }
             _ => Vec::new(),
         };
         Choice::Take(chosen)
     }
 
     /// The name that a stored name (or a hard link's target) becomes on disk; `None` when nothing is left of it.
-    fn on_disk(&mut self, stored: &[u8], link: bool, remarks: &mut Vec<Remark>) -> Option<Vec<u8>> {
+    fn on_disk(
+        &mut self,
+        stored: &[u8],
+        whose: Whose,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<Vec<u8>> {
+        let link = whose == Whose::HardLink;
         let mut name = stored.to_vec();
+        self.substitutions.apply(&mut name, whose);
         self.make_safe(&mut name, link, remarks);
         if self.selection.strip_components > 0 {
             let left = names::strip(&name, self.selection.strip_components).len();
@@ -319,6 +358,18 @@ impl Selector {
             name.push(b'.');
         }
     }
+}
+
+/// Whether a text is a pattern in star's syntax.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_star_pattern(text: &[u8]) -> Result<(), BadExpression> {
+    star_expression(text).map(|_| ())
+}
+
+fn star_expression(text: &[u8]) -> Result<Expression, BadExpression> {
+    Expression::new(text, Syntax::Star, false).map_err(BadExpression::Pattern)
 }
 
 fn too_old(member: &Member, limit: DateLimit) -> bool {

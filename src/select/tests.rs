@@ -42,7 +42,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// The archive's names of those that are taken.
 fn taken(selection: &Selection, names: &str) -> String {
-    let mut selector = Selector::new(selection);
+    let mut selector = Selector::new(selection).unwrap();
     let mut taken = Vec::new();
     for name in names.split_whitespace() {
         if selector.choose(&member(name)) != Choice::Skip {
@@ -56,7 +56,7 @@ fn taken(selection: &Selection, names: &str) -> String {
 }
 
 fn unmatched(selection: &Selection, names: &str) -> String {
-    let mut selector = Selector::new(selection);
+    let mut selector = Selector::new(selection).unwrap();
     for name in names.split_whitespace() {
         selector.choose(&member(name));
     }
@@ -69,7 +69,7 @@ fn unmatched(selection: &Selection, names: &str) -> String {
 }
 
 fn chosen(selection: &Selection, member: &Member) -> Option<Chosen> {
-    match Selector::new(selection).choose(member) {
+    match Selector::new(selection).unwrap().choose(member) {
         Choice::Skip => None,
         Choice::Take(chosen) => Some(chosen),
     }
@@ -317,7 +317,7 @@ fn occurrences_are_counted_for_each_name() {
         occurrence: NonZeroU64::new(2),
         ..Selection::default()
     };
-    let mut selector = Selector::new(&second);
+    let mut selector = Selector::new(&second).unwrap();
     let positions: Vec<_> = TWICE
         .split_whitespace()
         .map(|name| selector.choose(&member(name)) != Choice::Skip)
@@ -332,7 +332,7 @@ fn reading_may_stop_once_all_occurrences_are_complete() {
         occurrence: NonZeroU64::new(1),
         ..Selection::default()
     };
-    let mut selector = Selector::new(&selection);
+    let mut selector = Selector::new(&selection).unwrap();
     let steps: Vec<_> = ["x", "d/", "d/a", "d/b/", "y"]
         .iter()
         .map(|name| {
@@ -345,7 +345,8 @@ fn reading_may_stop_once_all_occurrences_are_complete() {
     let mut selector = Selector::new(&Selection {
         wanted: wanted(&["f"]),
         ..Selection::default()
-    });
+    })
+    .unwrap();
     selector.choose(&member("f"));
     selector.choose(&member("g"));
     assert!(!selector.finished(), "without an occurrence all are wanted");
@@ -366,7 +367,7 @@ fn members_before_the_starting_name_are_passed_over() {
     assert_eq!(taken(&start("nonex", &["f"]), NAMES), "");
     assert_eq!(unmatched(&start("nonex", &["f"]), NAMES), "f");
     let selection = start("nonex", &[]);
-    let selector = Selector::new(&selection);
+    let selector = Selector::new(&selection).unwrap();
     assert_eq!(selector.start_not_found(), Some(&b"nonex"[..]));
 }
 
@@ -484,7 +485,7 @@ fn what_leads_out_is_taken_off_names() {
 
 #[test]
 fn prefixes_are_remarked_on_once_each() {
-    let mut selector = Selector::new(&Selection::default());
+    let mut selector = Selector::new(&Selection::default()).unwrap();
     let mut remarks = 0;
     for name in ["/a", "/b", "//c", "/d"] {
         for member in [member(name), link(Kind::HardLink, "x", name)] {
@@ -593,9 +594,86 @@ fn a_hostile_name_costs_no_more_than_its_length() {
         ..Selection::default()
     };
     let name = "a/".repeat(500_000);
-    let mut selector = Selector::new(&selection);
+    let mut selector = Selector::new(&selection).unwrap();
     let begin = std::time::Instant::now();
     assert_eq!(selector.choose(&member(&name)), Choice::Skip);
     assert!(selector.excludes.find(name.as_bytes()).is_none());
     assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+}
+
+fn transformed(arguments: &[&str]) -> Selection {
+    let mut scope = crate::plan::Scope::default();
+    Selection {
+        transforms: arguments
+            .iter()
+            .flat_map(|argument| transform::parse(argument.as_bytes(), &mut scope).unwrap())
+            .collect(),
+        ..Selection::default()
+    }
+}
+
+#[test]
+fn substitutions_cannot_lead_out() {
+    for (argument, name, expected) in [
+        ("s/usr//", "usr/foo", "foo removed/"),
+        ("s,^usr,../q,", "usr/foo", "q/foo removed../"),
+        ("s,^usr,/q,", "usr/foo", "q/foo removed/"),
+        ("s,d/e,/,", "d/e/", "./ removed/"),
+        ("s,d,.,", "d/e/", "./e/"),
+        ("s,.*,,", "d/e/", "./ empty"),
+        ("s,^\\.\\./,,", "../c", "c dotdot"),
+        ("s,^a/\\.\\./,,", "a/../b", "b dotdot"),
+    ] {
+        assert_eq!(
+            made(&transformed(&[argument]), &member(name)),
+            expected,
+            "{argument}"
+        );
+    }
+    let argument = &["s,^usr,../q,"];
+    let hard = link(Kind::HardLink, "hl", "usr/foo");
+    let soft = link(Kind::Symlink, "sl", "usr/foo");
+    assert_eq!(made(&transformed(argument), &hard), "hl q/foo link../");
+    assert_eq!(made(&transformed(argument), &soft), "sl ../q/foo");
+    let both = Selection {
+        strip_components: 1,
+        one_top_level: Some(b"top".to_vec()),
+        ..transformed(&["s,usr,a/b,"])
+    };
+    assert_eq!(made(&both, &member("usr/foo")), "top/b/foo");
+    assert_eq!(made(&both, &hard), "-");
+}
+
+#[test]
+fn names_are_compared_before_substitutions() {
+    let selection = Selection {
+        wanted: wanted(&["usr"]),
+        ..transformed(&["s/usr/opt/"])
+    };
+    assert_eq!(made(&selection, &member("usr/a")), "opt/a");
+    assert_eq!(made(&selection, &member("opt/a")), "-");
+}
+
+#[test]
+fn star_patterns_and_names_are_both_asked() {
+    let pattern = |text: &str, directory| crate::plan::StarPattern {
+        text: text.into(),
+        directory,
+    };
+    let mut selection = Selection {
+        star_patterns: vec![pattern("*.c", 1), pattern("*.h", 2)],
+        ..Selection::default()
+    };
+    const NAMES: &str = "a.c a.o d/ d/b.h d/b.o";
+    assert_eq!(taken(&selection, NAMES), "a.c d/b.h");
+    assert_eq!(
+        chosen(&selection, &member("b.h")).unwrap().directory,
+        Some(2)
+    );
+    selection.wanted = wanted(&["d"]);
+    assert_eq!(taken(&selection, NAMES), "d/b.h");
+    selection.invert_star_patterns = true;
+    assert_eq!(taken(&selection, NAMES), "d/ d/b.o");
+    selection.star_patterns.push(pattern("{", 0));
+    assert!(Selector::new(&selection).is_err());
 }
