@@ -12,6 +12,7 @@ pub mod format;
 pub mod member;
 pub mod observe;
 pub mod plan;
+pub mod render;
 pub mod select;
 pub mod stats;
 pub mod sys;

@@ -27,7 +27,7 @@ use crate::error::{Complaint, Condition, Error, Operation};
 use crate::member::{Extent, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Inbox, Observer, Verdict};
 use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
-use crate::select::names::{components, has_dot_dot, is_absolute};
+use crate::select::names::{components, has_dot_dot};
 use crate::stats;
 use crate::sys;
 use executor::{Executor, Writing};
@@ -365,7 +365,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&path[..0], &path[..]),
         };
-        let absolute = self.plan.selection.absolute_names && is_absolute(name);
+        let absolute = self.plan.selection.absolute_names && name.starts_with(b"/");
         let name = if last.is_empty() {
             Ok(c".".into())
         } else {
@@ -813,7 +813,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             None => (&path[..0], &path[..]),
         };
         let source_name = c_string(last).map_err(failure)?;
-        let absolute = self.plan.selection.absolute_names && is_absolute(link);
+        let absolute = self.plan.selection.absolute_names && link.starts_with(b"/");
         let source = match self.places.find(request.directory, absolute, parent, None) {
             Ok(source) => source,
             Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
