@@ -6,11 +6,11 @@ use flate2::{FlushDecompress, Status};
 use liblzma::stream as lzma;
 use zstd::stream::raw::{DParameter, InBuffer, Operation, OutBuffer};
 
-use super::Format;
 use super::input::Input;
 use super::limits;
 use super::lz4::Lz4;
 use super::lzw::Lzw;
+use super::{Format, Workers};
 
 /// Whether the stream goes on.
 pub(super) enum State {
@@ -41,7 +41,7 @@ pub(super) trait Codec: Send {
 ///
 /// # Errors
 /// There is not enough memory for it.
-pub(super) fn start(format: Format) -> io::Result<Box<dyn Codec>> {
+pub(super) fn start(format: Format, workers: Workers) -> io::Result<Box<dyn Codec>> {
     let lzma = |stream: Result<lzma::Stream, lzma::Error>| -> io::Result<Box<dyn Codec>> {
         let stream = stream.map_err(|_| io::ErrorKind::OutOfMemory)?;
         Ok(Box::new(Sliced {
@@ -65,6 +65,13 @@ pub(super) fn start(format: Format) -> io::Result<Box<dyn Codec>> {
                 decoder,
             })
         }
+        Format::Xz if workers.threads > 1 => lzma(
+            lzma::MtStreamBuilder::new()
+                .threads(workers.threads)
+                .memlimit_threading(workers.memory_bytes)
+                .memlimit_stop(limits::LZMA_BYTES)
+                .decoder(),
+        )?,
         Format::Xz => lzma(lzma::Stream::new_stream_decoder(limits::LZMA_BYTES, 0))?,
         Format::Lzma => lzma(lzma::Stream::new_lzma_decoder(limits::LZMA_BYTES))?,
         Format::Lzip => lzma(lzma::Stream::new_lzip_decoder(limits::LZMA_BYTES, 0))?,
@@ -203,6 +210,8 @@ impl Slices for lzma::Stream {
         let result = match result {
             Ok(lzma::Status::StreamEnd) => Ok(State::End),
             Ok(_) => Ok(State::More),
+            // So says the decoder with threads where the other one asks for more.
+            Err(lzma::Error::Data) if last => Err(Failure::Truncated),
             Err(lzma::Error::Format) => Err(Failure::Damaged("file format not recognized".into())),
             Err(lzma::Error::Options) => Err(Failure::Damaged("unsupported options".into())),
             Err(lzma::Error::Mem) => Err(Failure::Memory("not enough memory".into())),

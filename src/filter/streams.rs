@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 
 use super::codec::{self, Codec, Failure, State};
 use super::input::Input;
-use super::{Format, detect};
+use super::{Format, Workers, detect};
 
 /// What stands between two streams, or after the last.
 const NEXT_BYTES: usize = 16;
@@ -15,6 +15,7 @@ const NEXT_BYTES: usize = 16;
 /// All streams of an input.
 pub(super) struct Streams {
     format: Format,
+    workers: Workers,
     input: Input,
     codec: Option<Box<dyn Codec>>,
     end: End,
@@ -35,10 +36,11 @@ impl Streams {
     ///
     /// # Errors
     /// There is not enough memory for the decoder.
-    pub(super) fn new(format: Format, input: Input) -> io::Result<Self> {
-        let codec = codec::start(format)?;
+    pub(super) fn new(format: Format, workers: Workers, input: Input) -> io::Result<Self> {
+        let codec = codec::start(format, workers)?;
         Ok(Self {
             format,
+            workers,
             input,
             codec: Some(codec),
             end: End::NotYet,
@@ -52,6 +54,7 @@ impl Streams {
     pub(super) fn after_skippable(mut input: Input) -> io::Result<Self> {
         let mut streams = Self {
             format: Format::Zstd,
+            workers: Workers::NONE,
             input: Input::empty(),
             codec: None,
             end: End::NotYet,
@@ -122,7 +125,7 @@ impl Streams {
         let next = self.input.peek(NEXT_BYTES)?;
         let found = detect(next);
         if found == self.format && self.format != Format::Lzma {
-            self.codec = Some(codec::start(self.format)?);
+            self.codec = Some(codec::start(self.format, self.workers)?);
             return Ok(());
         }
         let damaged_lzip = next

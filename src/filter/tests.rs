@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::{Choice, Decoder, Format, decoder, detect};
+use super::{Choice, Decoder, Format, Workers, decoder, decoder_with, detect};
 
 /// The samples, with the format they are in. Those that are checked by a checksum come first.
 const CHECKED: [(&str, Format); 19] = [
@@ -168,6 +168,41 @@ fn xz_streams_may_have_padding_between_them() {
     .concat();
     let expected = content("seq").repeat(2);
     assert_whole(decompress(data, &Choice::Detect), &expected, "padding");
+}
+
+#[test]
+fn xz_on_many_threads_gives_the_same() {
+    let workers = Workers {
+        threads: 4,
+        memory_bytes: 64 << 20,
+    };
+    let open = |data: Vec<u8>| decoder_with(Box::new(Cursor::new(data)), &Choice::Detect, workers);
+    for (name, _) in samples().filter(|(_, format)| *format == Format::Xz) {
+        let (data, expected) = (sample(name), content(name));
+        let twice = open([&data[..], &data].concat()).expect(name);
+        assert_whole(read_all(twice), &expected.repeat(2), name);
+        for length in (12..data.len()).step_by(data.len() / 30 + 1) {
+            let what = format!("{name}, {length} bytes");
+            let (there, error) = read_all(open(data[..length].to_vec()).expect(&what));
+            assert!(expected.starts_with(&there), "{what}");
+            let error = error.expect(&what).to_string();
+            assert_eq!(error, "xz: unexpected end of compressed data", "{what}");
+        }
+        // Whoever stops early waits for no thread that waits for him.
+        let mut stopped = open(data).expect(name);
+        stopped.read_exact(&mut [0; 10]).expect(name);
+        drop(stopped);
+    }
+    // What comes before damage is delivered here too.
+    let mut damaged = sample("seq-blocks.xz");
+    let at = damaged.len() / 2;
+    damaged[at..at + 8].fill(0xff);
+    let (there, error) = read_all(open(damaged).expect("xz"));
+    assert_eq!(
+        error.expect("damage").to_string(),
+        "xz: compressed data is corrupt"
+    );
+    assert!(there.len() >= 2048 && content("seq").starts_with(&there[..2048]));
 }
 
 #[test]
