@@ -95,6 +95,7 @@ fn quoter(style: Quoting) -> Quoter {
         Quoting::CMaybe => Style::CMaybe,
         Quoting::Escape => Style::Escape,
         Quoting::Locale => Style::Locale,
+        Quoting::CLocale => Style::Clocale,
     };
     // setlocale(3): the first of these that is set and not empty decides.
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
