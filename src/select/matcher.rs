@@ -92,3 +92,55 @@ impl Matcher {
         hit
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What a list of names means, said in the simplest way.
+    fn naive(patterns: &[Pattern], name: &str) -> Option<usize> {
+        patterns.iter().position(|pattern| {
+            let text = std::str::from_utf8(&pattern.text).unwrap();
+            let begins =
+                |at: usize| at == 0 || (!pattern.anchored && name.as_bytes()[at - 1] == b'/');
+            (0..=name.len())
+                .filter(|&at| begins(at) && (at == 0 || !name[at..].starts_with('/')))
+                .filter(|&at| at == 0 || at < name.len())
+                .filter_map(|at| name[at..].strip_prefix(text))
+                .any(|rest| rest.is_empty() || (pattern.recursive && rest.starts_with('/')))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn hashed_names_are_found_like_compared_ones(
+            texts in prop::collection::vec(("[ab/]{0,5}", any::<bool>(), any::<bool>()), 0..12),
+            name in "[ab/]{0,9}",
+        ) {
+            let patterns: Vec<_> = texts
+                .iter()
+                .map(|(text, anchored, recursive)| Pattern {
+                    anchored: *anchored,
+                    recursive: *recursive,
+                    ..Pattern::literal(text.as_bytes())
+                })
+                .collect();
+            let mut matcher = Matcher::default();
+            for pattern in &patterns {
+                matcher.push(pattern, &pattern.text);
+            }
+            let expected = naive(&patterns, &name);
+            prop_assert_eq!(matcher.find(name.as_bytes()).map(|hit| hit.place), expected);
+            // The same by way of wildcards.
+            let mut globs = Matcher::default();
+            for pattern in &patterns {
+                let folded = Pattern { ignore_case: true, ..pattern.clone() };
+                globs.push(&folded, &folded.text);
+            }
+            prop_assert_eq!(globs.find(name.as_bytes()).map(|hit| hit.place), expected);
+        }
+    }
+}
