@@ -421,6 +421,10 @@ fn made(selection: &Selection, member: &Member) -> String {
     let Some(chosen) = chosen(selection, member) else {
         return "-".into();
     };
+    if chosen.name.is_empty() {
+        // Nothing is left of it to restore.
+        return "-".into();
+    }
     let mut line = text(&chosen.name);
     if !chosen.link.is_empty() {
         line += &format!(" {}", text(&chosen.link));
