@@ -27,7 +27,7 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, lock};
 use crate::wait::Waiting;
 use std::fmt;
 use std::io;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// How large a ring is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

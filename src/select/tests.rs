@@ -456,6 +456,7 @@ fn what_leads_out_is_taken_off_names() {
     };
     let absolute = Selection {
         absolute_names: true,
+        keep_dot_dot: true,
         ..Selection::default()
     };
     for (name, as_is, one_less, kept) in [
