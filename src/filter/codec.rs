@@ -44,26 +44,17 @@ pub(super) trait Codec: Send {
 pub(super) fn start(format: Format, workers: Workers) -> io::Result<Box<dyn Codec>> {
     let lzma = |stream: Result<lzma::Stream, lzma::Error>| -> io::Result<Box<dyn Codec>> {
         let stream = stream.map_err(|_| io::ErrorKind::OutOfMemory)?;
-        Ok(Box::new(Sliced {
-            full: false,
-            decoder: stream,
-        }))
+        Ok(Box::new(Sliced::new(stream)))
     };
     Ok(match format {
         Format::Gzip => {
             // 15: the largest window, 32 KiB, which all of deflate may use.
             let decoder = flate2::Decompress::new_gzip(15);
-            Box::new(Sliced {
-                full: false,
-                decoder,
-            })
+            Box::new(Sliced::new(decoder))
         }
         Format::Bzip2 => {
             let decoder = bzip2::Decompress::new(false);
-            Box::new(Sliced {
-                full: false,
-                decoder,
-            })
+            Box::new(Sliced::new(decoder))
         }
         Format::Xz if workers.threads > 1 => lzma(
             lzma::MtStreamBuilder::new()
@@ -83,10 +74,7 @@ pub(super) fn start(format: Format, workers: Workers) -> io::Result<Box<dyn Code
                 wanted: ZSTD_FIRST,
                 full: false,
             };
-            Box::new(Sliced {
-                full: false,
-                decoder,
-            })
+            Box::new(Sliced::new(decoder))
         }
         Format::Lz4 => Box::new(Lz4::new()),
         Format::Compress => Box::new(Lzw::new()),
@@ -106,31 +94,56 @@ trait Slices: Send {
 }
 
 struct Sliced<D> {
+    decoder: D,
     /// The last output was filled to its end, so the decoder may hold more that needs no more input.
     full: bool,
-    decoder: D,
+    /// The input has ended. liblzma, once told so, does not want to hear otherwise.
+    last: bool,
+    /// Steps in a row that changed nothing.
+    idle: u8,
+}
+
+/// Libraries may have an idle step or two between others; with more it would go on for ever.
+const IDLE_STEPS: u8 = 8;
+
+impl<D> Sliced<D> {
+    fn new(decoder: D) -> Self {
+        Self {
+            decoder,
+            full: false,
+            last: false,
+            idle: 0,
+        }
+    }
 }
 
 impl<D: Slices> Codec for Sliced<D> {
     fn decode(&mut self, input: &mut Input, output: &mut [u8]) -> (usize, Result<State, Failure>) {
         loop {
             // A pipe may have nothing for a long time: what is ready must not wait for it.
-            let from: &[u8] = if self.full && input.buffered().is_empty() {
-                &[]
-            } else {
+            if input.buffered().is_empty() && !self.full {
                 match input.fill_buf() {
-                    Ok(from) => from,
+                    Ok(from) => self.last |= from.is_empty(),
                     Err(error) => return (0, Err(Failure::Input(error))),
                 }
-            };
-            let last = from.is_empty() && !self.full;
-            let (taken, made, result) = self.decoder.step(from, last, output);
-            let idle = taken == 0 && made == 0;
+            }
+            let (taken, made, result) = self.decoder.step(input.buffered(), self.last, output);
             input.consume(taken);
             self.full = made == output.len();
+            self.idle = if taken == 0 && made == 0 {
+                self.idle + 1
+            } else {
+                0
+            };
             match result {
-                Ok(State::More) if made == 0 && idle && last => {
+                Ok(State::More) if self.idle > 0 && self.last => {
                     return (0, Err(Failure::Truncated));
+                }
+                Ok(State::More) if self.idle > IDLE_STEPS => {
+                    return (
+                        0,
+                        Err(Failure::Damaged("compressed data is corrupt".into())),
+                    );
                 }
                 Ok(State::More) if made == 0 => {}
                 result => return (made, result),
@@ -210,8 +223,6 @@ impl Slices for lzma::Stream {
         let result = match result {
             Ok(lzma::Status::StreamEnd) => Ok(State::End),
             Ok(_) => Ok(State::More),
-            // So says the decoder with threads where the other one asks for more.
-            Err(lzma::Error::Data) if last => Err(Failure::Truncated),
             Err(lzma::Error::Format) => Err(Failure::Damaged("file format not recognized".into())),
             Err(lzma::Error::Options) => Err(Failure::Damaged("unsupported options".into())),
             Err(lzma::Error::Mem) => Err(Failure::Memory("not enough memory".into())),

@@ -108,9 +108,9 @@ impl fmt::Debug for Decoder {
 ///
 /// Only xz makes use of it so far, where the file has blocks that say how long they are: `xz -T` writes such. Each thread
 /// holds a block whole, compressed and not, and a dictionary; as few run as the memory is enough for, and with one it is as
-/// without. Measured on two cores with the kernel sources as Debian has them (55 blocks of 24 MiB, dictionaries of 8 MiB):
-/// 80 MiB are enough for two threads, 3.1 s instead of 5.6; with 64 MiB there is one thread, which uses the memory and
-/// gains nothing.
+/// without. Measured with liblzma alone on two idle cores and the kernel sources as Debian has them (55 blocks of 24 MiB,
+/// dictionaries of 8 MiB): 80 MiB are enough for two threads, 3.1 s instead of 5.6; with 64 MiB there is one thread, which
+/// uses the memory and gains nothing. Where the cores have other work, two threads gain nothing either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workers {
     /// How many threads.
