@@ -212,7 +212,7 @@ impl Ring {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod checks {
     use super::*;
 

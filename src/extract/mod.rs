@@ -2,7 +2,7 @@
 //!
 //! One thread decides, in archive order, and does everything that makes, removes or replaces a name; so the same name
 //! twice is simply made twice, and the last one wins. Contents and metadata of regular files go through the open file
-//! to the [`executor`]'s threads, which need no order. What directories need at the end waits in [`fixup`].
+//! to the `executor`'s threads, which need no order. What directories need at the end waits in `fixup`.
 //! Nothing here syncs: that is `commit`'s.
 
 mod acl;
