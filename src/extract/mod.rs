@@ -30,7 +30,7 @@ use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
 use crate::select::names::{components, has_dot_dot};
 use crate::stats;
 use crate::sys;
-use executor::{Executor, Writing};
+use executor::{BATCH_TASKS, Executor, Writing};
 use extras::Extras;
 use fixup::Fixups;
 use place::{Blocked, MakeMissing, Places, c_string};
@@ -121,7 +121,12 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             },
         )?;
         let jobs = jobs(plan);
-        let executor = Executor::new(&disk, &inbox, jobs);
+        // Where each file is waited for on its own, a writer that has several would only make the others wait.
+        let batch = match plan.durability.mode {
+            DurabilityMode::Each => 1,
+            _ => BATCH_TASKS,
+        };
+        let executor = Executor::new(&disk, &inbox, jobs, batch);
         let threads = if jobs == 1 { 1 } else { jobs.max(SYNC_THREADS) };
         let committer = Committer::new(
             Arc::clone(&disk),
