@@ -16,7 +16,7 @@ const READ_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 #[must_use = "dropped without an end it is an error for the consumer"]
 pub struct Put {
-    tail: Tail,
+    pub(crate) tail: Tail,
     ended: bool,
 }
 
