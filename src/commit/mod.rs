@@ -162,8 +162,8 @@ impl<D: Disk> Committer<D> {
             // Two windows are open at a time; a quarter is left for everything else.
             open_limit: (open_files / 8).saturating_mul(3).max(1),
             file_systems: Vec::new(),
-            current: Window::new(&core, true),
-            run: Window::new(&core, durability.report_settled),
+            current: Window::new(&core, true, true),
+            run: Window::new(&core, durability.report_settled, false),
             settler: Settler::new(&core),
             core,
             waited: Duration::ZERO,
@@ -270,7 +270,7 @@ impl<D: Disk> Committer<D> {
         self.durability.mode == DurabilityMode::Each
     }
 
-    /// Syncs directories one by one, from several threads.
+    /// Syncs directories one by one, from several threads. For the end only: no name may be made in them afterwards.
     pub fn sync_directories(&mut self, directories: &[Arc<Directory<D>>]) {
         let start = Instant::now();
         let core = &self.core;
@@ -283,6 +283,8 @@ impl<D: Disk> Committer<D> {
                     .push(directory.device);
             }
         });
+        // Every name of the last window is made by now, so these need no second sync with it.
+        self.current.forget(directories);
         for device in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             for file_system in self
                 .file_systems
@@ -308,7 +310,7 @@ impl<D: Disk> Committer<D> {
     /// settled (rule D3). All its work must have been handed to threads that will finish it.
     pub fn rotate(&mut self, settled: &mut dyn FnMut(&mut dyn Iterator<Item = &[u8]>)) {
         self.wait(settled);
-        let window = std::mem::replace(&mut self.current, Window::new(&self.core, true));
+        let window = std::mem::replace(&mut self.current, Window::new(&self.core, true, true));
         if let Some(window) = self.settler.settle(window) {
             window.report(settled);
         }

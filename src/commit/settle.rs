@@ -59,7 +59,7 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
                     ask_each(core, windows, &file_system, &loads);
                     // What is not kept open cannot be asked any more: it stays unsettled.
                     for (index, load) in &loads {
-                        proven[*index] &= load.members == 0 || !load.directories.is_empty();
+                        proven[*index] &= load.members == 0 || windows[*index].holds();
                     }
                 }
             }

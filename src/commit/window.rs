@@ -102,6 +102,8 @@ struct Inner<D: Disk> {
 pub(super) struct Window<D: Disk> {
     core: Arc<Core<D>>,
     keep_names: bool,
+    /// Its files stay open until it is settled.
+    holds: bool,
     inner: Mutex<Inner<D>>,
     all_done: Condvar,
 }
@@ -117,7 +119,7 @@ pub(super) struct Load<D: Disk> {
 }
 
 impl<D: Disk> Window<D> {
-    pub(super) fn new(core: &Arc<Core<D>>, keep_names: bool) -> Arc<Self> {
+    pub(super) fn new(core: &Arc<Core<D>>, keep_names: bool, holds: bool) -> Arc<Self> {
         let inner = Inner {
             outstanding: 0,
             fill: Fill::default(),
@@ -132,6 +134,7 @@ impl<D: Disk> Window<D> {
         Arc::new(Self {
             core: Arc::clone(core),
             keep_names,
+            holds,
             inner: Mutex::new(inner),
             all_done: Condvar::new(),
         })
@@ -145,6 +148,11 @@ impl<D: Disk> Window<D> {
         self.lock().fill
     }
 
+    /// Whether its files stay open until it is settled, so that each can be asked.
+    pub(super) fn holds(&self) -> bool {
+        self.holds
+    }
+
     /// Adds a directory in which names change, and its file system.
     pub(super) fn touch(
         &self,
@@ -152,6 +160,17 @@ impl<D: Disk> Window<D> {
         directory: Option<&Arc<Directory<D>>>,
     ) {
         self.lock().touch(file_system, directory);
+    }
+
+    /// These directories were synced by themselves.
+    pub(super) fn forget(&self, directories: &[Arc<Directory<D>>]) {
+        let synced: HashSet<_> = directories
+            .iter()
+            .map(|directory| directory.identity())
+            .collect();
+        self.lock()
+            .directories
+            .retain(|directory| !synced.contains(&directory.identity()));
     }
 
     /// Waits for all members and takes out what has to be synced, by file system.
