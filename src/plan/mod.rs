@@ -329,6 +329,10 @@ pub struct Extract {
     pub atime: bool,
     /// What to do about a file that is there already.
     pub existing: Existing,
+    /// When a directory with something in it is in the way, remove it with all that is below it. With
+    /// [`Existing::RemoveFirst`] that goes for directories of the archive too, so that nothing old is left in them; only
+    /// a destination itself is never emptied.
+    pub remove_recursively: bool,
     /// What to do about the metadata of directories that are there already.
     pub existing_directories: ExistingDirectories,
     /// A symbolic link to a directory stands in for a directory of the archive (`--keep-directory-symlink`).
