@@ -26,7 +26,10 @@ impl<'a> Listing<'a> {
         Self {
             dialect,
             command,
-            quoter: quoter(command.wishes.quoting),
+            quoter: Quoter {
+                extra: command.wishes.quoted_too.clone(),
+                ..quoter(command.wishes.quoting)
+            },
             widths: Widths::default(),
         }
     }
@@ -38,6 +41,10 @@ impl<'a> Listing<'a> {
         // How much is printed: 0 nothing, 1 the name (star extracting: what is done), 2 a long line.
         let detail = wishes.verbose + u8::from(listing || wishes.trace);
         if detail == 0 {
+            return;
+        }
+        // A substitution that leaves nothing of a name leaves the member out.
+        if self.dialect == Dialect::Star && wishes.transformed_names && name.is_empty() {
             return;
         }
         let names = Names {
@@ -72,7 +79,7 @@ impl<'a> Listing<'a> {
 }
 
 /// What time it is at the user's place.
-fn local(seconds: i64) -> Option<BrokenDownTime> {
+pub(crate) fn local(seconds: i64) -> Option<BrokenDownTime> {
     let small = |number: u32| u8::try_from(number).ok();
     let at = time::local(seconds)?;
     Some(BrokenDownTime {

@@ -133,8 +133,6 @@ pub struct Selection {
     pub absolute_names: bool,
     /// Restore members with `..` as a component of their names (`-P`, star's `-..`).
     pub keep_dot_dot: bool,
-    /// Take the members that none of [`Selection::wanted`] matches (star's `-not`).
-    pub invert: bool,
     /// Only the contents of these: members before the first that is named so are passed over (`-K`).
     pub starting_at: Option<Vec<u8>>,
     /// Patterns in star's syntax (`pat=`): a member has to match one of them as well as [`Selection::wanted`]; empty for

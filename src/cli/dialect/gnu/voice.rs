@@ -174,6 +174,14 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
                 ("-X", _) => String::new(),
                 (_, operation) => format!("{}: ", cannot(operation)),
             };
+            if *option == "-N" {
+                let mut lines = with_help(b"Date sample file not found".to_vec());
+                lines.insert(
+                    0,
+                    Line::said(sentence![name(file, b":"), ": ", what, cause(why)]),
+                );
+                return lines;
+            }
             vec![
                 Line::said(sentence![name(file, b":"), ": ", what, cause(why)]),
                 not_recoverable,
