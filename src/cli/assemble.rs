@@ -472,8 +472,14 @@ impl<'a> Fold<'a> {
             })?
         } else {
             let time = date::parse(text).ok_or_else(|| {
-                let what = "Not a date; write @SECONDS, YYYY-MM-DD or 'YYYY-MM-DD HH:MM:SS', or ./FILE for a file's";
-                wrong_value(given, text, Bad::Value(what))
+                wrong_value(
+                    given,
+                    text,
+                    Bad::Usage(format!(
+                        "Not a date: '{}'; write @SECONDS, YYYY-MM-DD or 'YYYY-MM-DD HH:MM:SS', or ./FILE for that of a file",
+                        String::from_utf8_lossy(text).escape_debug()
+                    )),
+                )
             })?;
             self.dates.push((option, text.to_vec(), time));
             time
@@ -597,9 +603,8 @@ impl<'a> Fold<'a> {
             plan.selection.one_top_level = Some(name.to_vec());
         }
         if plan.job == Job::List && !self.wishes.transformed_names {
-            // Nobody sees what becomes of the names.
+            // Nobody sees what becomes of the names; but substitutions may bring in what is told to be removed.
             plan.selection.strip_components = 0;
-            plan.selection.transforms.clear();
             plan.selection.one_top_level = None;
         }
         if plan.job == Job::List || self.wishes.verbose > 0 {

@@ -1,6 +1,6 @@
 //! What is printed for a member: which line, with which name. The lines themselves are drawn by `render`.
 
-use durastar::member::Member;
+use durastar::member::{Kind, Member};
 use durastar::plan::Job;
 use durastar::render::listing::{self, Names, Options, Widths};
 use durastar::render::quote::{Charset, Quoter, Style};
@@ -49,7 +49,11 @@ impl<'a> Listing<'a> {
         }
         let names = Names {
             name: if wishes.transformed_names {
-                name
+                match (name, member.kind) {
+                    // What GNU tar prints of a directory of whose name nothing is left.
+                    (b"", Kind::Directory) => b"/",
+                    _ => name,
+                }
             } else {
                 &member.name
             },

@@ -281,7 +281,11 @@ impl Run<'_> {
         result = result.map_err(|error| self.named(error, archive));
         if result.is_ok() && !self.observer.stopped {
             for wanted in selector.unmatched() {
-                let complaint = Complaint::failure(&wanted.pattern.text, Condition::NotFound);
+                let condition = match self.plan.selection.occurrence {
+                    Some(_) => Condition::OccurrenceNotFound,
+                    None => Condition::NotFound,
+                };
+                let complaint = Complaint::failure(&wanted.pattern.text, condition);
                 self.observer.complaint(&complaint);
             }
         }

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use durastar::plan::{
     Compression, CompressionFormat, Existing, ExistingDirectories, RECORD_BYTES, Seek,
 };
+use durastar::select::names;
 use durastar::sys::signal;
 
 use crate::cli::number;
@@ -1177,13 +1178,14 @@ pub(crate) const WARNINGS: &[&str] = &[
 /// The library puts things below a destination only, so the directory has to be below it too.
 fn one_top_level(name: Option<&[u8]>) -> Result<Setting, Bad> {
     if let Some(name) = name
-        && !durastar::select::names::is_safe(name)
+        && !names::is_safe(name)
     {
         return Err(Bad::Value(
             "The directory has to be relative and without '..'; make it and use -C",
         ));
     }
-    Ok(Setting::OneTopLevel(name.map(<[u8]>::to_vec)))
+    let clean = |name| names::components(name).collect::<Vec<_>>().join(&b'/');
+    Ok(Setting::OneTopLevel(name.map(clean)))
 }
 
 fn named(format: CompressionFormat) -> Setting {
