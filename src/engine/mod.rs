@@ -140,6 +140,10 @@ impl Observer for Counting<'_> {
         self.observer.records(records);
     }
 
+    fn ended(&mut self, block: u64, zeros: bool) {
+        self.observer.ended(block, zeros);
+    }
+
     fn verdict(&mut self) -> Verdict {
         let verdict = if self.stopped {
             Verdict::Stop
@@ -369,7 +373,12 @@ impl Run<'_> {
             return Ok(None);
         }
         let member = match members.advance()? {
-            Event::End => return Ok(None),
+            Event::End => {
+                let zeros = members.end_marker();
+                let block = zeros.unwrap_or_else(|| members.block());
+                self.observer.ended(block, zeros.is_some());
+                return Ok(None);
+            }
             Event::Complaint(complaint) => {
                 self.observer.complaint(&complaint);
                 return Ok(Some(Step::Pass));

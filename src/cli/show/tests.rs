@@ -76,6 +76,25 @@ fn both(show: &mut Show<'_>) {
 }
 
 #[test]
+fn the_end_has_a_block_number_too() {
+    fn ends(show: &mut Show<'_>) {
+        show.ended(10, true);
+        show.ended(12, false);
+    }
+    for (dialect, line, out, err) in [
+        (Dialect::Gnu, "-tRf a", NUMBERED, ""),
+        (Dialect::Gnu, "-xRf a", NUMBERED, ""),
+        (Dialect::Gnu, "-xROf a", "", NUMBERED),
+        (Dialect::Gnu, "-tf a", "", ""),
+        (Dialect::Star, "-t -block-number f=a", "", ""),
+    ] {
+        let expected = (out.to_owned(), err.to_owned());
+        assert_eq!(shown(dialect, line, ends), expected, "{line}");
+    }
+    const NUMBERED: &str = "block 10: ** Block of NULs **\nblock 12: ** End of File **\n";
+}
+
+#[test]
 fn names_of_members() {
     for (dialect, line, expected) in [
         (Dialect::Gnu, "-xf a", ""),
