@@ -398,13 +398,20 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     }
 
     /// star's rule and GNU tar's `--keep-newer-files`.
-    fn refuse_not_newer(&self, spot: &Spot<D>, member: &Member) -> Result<(), Refusal> {
-        match self.disk.stat_at(&spot.directory.handle, &spot.name) {
-            Ok(stat) if stat.mtime >= member.mtime => {
-                Err(Complaint::warning(&spot.shown, Condition::NotNewer).into())
-            }
-            _ => Ok(()),
+    fn refuse_not_newer(&mut self, spot: &Spot<D>, member: &Member) -> Result<(), Refusal> {
+        let is_newer = |disk: &D| {
+            disk.stat_at(&spot.directory.handle, &spot.name)
+                .is_ok_and(|stat| stat.mtime >= member.mtime)
+        };
+        if !is_newer(&self.disk) {
+            return Ok(());
         }
+        // A file that is still being written is as old as this moment until it gets its time.
+        self.executor.drain();
+        if is_newer(&self.disk) {
+            return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
+        }
+        Ok(())
     }
 
     fn warn_of_odd_time(&mut self, request: &Request<'_>, observer: &mut dyn Observer) {

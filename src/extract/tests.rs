@@ -1074,3 +1074,22 @@ fn what_cannot_be_removed_is_one_members_failure() {
         assert!(d.join("after").exists() && outside.join("kept").exists());
     }
 }
+
+#[test]
+fn a_member_is_compared_with_its_earlier_self_once_that_is_written() {
+    for mode in [DurabilityMode::Each, DurabilityMode::None] {
+        for round in 0..20 {
+            let (_scratch, d) = scratch();
+            let mut plan = plan(&d, mode);
+            plan.extract.existing = Existing::KeepNotOlder {
+                directories: true,
+                except_dot: false,
+            };
+            let mut members = vec![file("a", b"first"), file("a", b"second")];
+            members[1].0.mtime.seconds += 1;
+            let (heard, _) = restore(&plan, &members, &trusted(never));
+            assert_eq!(heard.complaints, [], "{round}");
+            assert_eq!(fs::read(d.join("a")).unwrap(), b"second");
+        }
+    }
+}
