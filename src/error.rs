@@ -140,6 +140,8 @@ pub enum Condition {
     Unsupported(&'static str),
     /// A name on the command line that no member has.
     NotFound,
+    /// A name that was asked for is not as often in the archive as the plan wants.
+    OccurrenceNotFound,
     /// The member's time lies before 1970 ("implausibly old") or in the future by so many seconds.
     OddTime {
         /// The time in the archive.
@@ -272,6 +274,7 @@ impl fmt::Display for Condition {
             }
             Self::Unsupported(what) => write!(f, "{what} cannot be made"),
             Self::NotFound => f.write_str("not found in archive"),
+            Self::OccurrenceNotFound => f.write_str("required occurrence not found in archive"),
             Self::OddTime { ahead, .. } if *ahead > 0 => {
                 write!(f, "time stamp lies {ahead} s in the future")
             }

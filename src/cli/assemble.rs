@@ -8,15 +8,22 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use durastar::member::Timestamp;
 use durastar::plan::{
-    Compression, CompressionFormat, DurabilityMode, Existing, Job, Pattern, Plan, Volume, Wanted,
+    Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, Job, Pattern, Plan, Scope,
+    Stamp, StarPattern, Volume, Wanted,
 };
+use durastar::render::time::{self as calendar, BrokenDownTime, Detail};
+use durastar::select::transform::{self, BadExpression};
 use durastar::sys::signal::Signal;
 
+use super::date;
 use super::dialect::{Dialect, Rules};
 use super::files;
+use super::listing::local;
 use super::option::{Bad, Category};
 use super::setting::{Given, Matching, Page, Quoting, Setting};
+use super::top;
 use super::usage::UsageError;
 
 /// What the command line comes to.
@@ -66,6 +73,10 @@ pub(crate) struct Wishes {
     pub(crate) nul_separated: bool,
     /// How names are quoted.
     pub(crate) quoting: Quoting,
+    /// Bytes that are quoted too.
+    pub(crate) quoted_too: Vec<u8>,
+    /// What is to be said before the work begins.
+    pub(crate) notes: Vec<Vec<u8>>,
     /// Times to the full resolution.
     pub(crate) full_time: bool,
     /// Times in UTC.
@@ -90,6 +101,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) environment: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     /// Reads a whole file; `-` is standard input.
     pub(crate) read: &'a dyn Fn(&[u8]) -> io::Result<Vec<u8>>,
+    /// When a file was last modified.
+    pub(crate) modified: &'a dyn Fn(&[u8]) -> io::Result<Timestamp>,
 }
 
 /// Folds settings into a plan.
@@ -151,6 +164,13 @@ struct Fold<'a> {
     directories_always: bool,
     dot_always: bool,
     to_output: bool,
+    /// What substitutions without flags of their own are about.
+    scope: Scope,
+    /// Dates as they were written: the option, the text and what it was taken for.
+    dates: Vec<(&'static str, Vec<u8>, Timestamp)>,
+    /// `--one-top-level` without a name.
+    top_of_archive: bool,
+    occurrence_given: bool,
 }
 
 /// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
@@ -208,6 +228,10 @@ impl<'a> Fold<'a> {
             directories_always: false,
             dot_always: false,
             to_output: false,
+            scope: Scope::default(),
+            dates: Vec::new(),
+            top_of_archive: false,
+            occurrence_given: false,
         })
     }
 
@@ -253,14 +277,46 @@ impl<'a> Fold<'a> {
             Setting::Member(name) => self.want(name),
             Setting::MembersFrom(name) => self.want_from(name)?,
             Setting::Pattern(text) => {
-                let pattern = Pattern {
-                    wildcards: true,
-                    recursive: false,
-                    ..Pattern::literal(text)
-                };
-                self.want_pattern(pattern);
+                let directory = plan.directories.len() - 1;
+                plan.selection.star_patterns.push(StarPattern {
+                    text: text.clone(),
+                    directory,
+                });
             }
-            Setting::Invert => plan.selection.invert = true,
+            &Setting::Occurrence(number) => {
+                plan.selection.occurrence = number;
+                self.occurrence_given = number.is_some();
+            }
+            Setting::Newer(text, option) => self.newer(given, text, option)?,
+            Setting::NewerThanFile(name) => {
+                let time = (self.facts.modified)(name).map_err(|cause| UsageError::File {
+                    option: "newer=",
+                    name: name.clone(),
+                    operation: durastar::error::Operation::Stat,
+                    cause,
+                })?;
+                plan.selection.newer = Some(DateLimit {
+                    time,
+                    stamp: Stamp::Modified,
+                    inclusive: false,
+                });
+            }
+            &Setting::MaxSize(bytes) => plan.selection.max_size = Some(bytes),
+            Setting::Transform(text) => {
+                let found = transform::parse(text, &mut self.scope).map_err(|problem| {
+                    wrong_value(given, text, transform_problem(text, &problem))
+                })?;
+                plan.selection.transforms.extend(found);
+            }
+            Setting::Substitution(substitution) => {
+                plan.selection.transforms.push(substitution.clone());
+                wishes.transformed_names = true;
+            }
+            Setting::OneTopLevel(name) => {
+                self.top_of_archive = name.is_none();
+                plan.selection.one_top_level.clone_from(name);
+            }
+            Setting::Invert => plan.selection.invert_star_patterns = true,
             Setting::Exclude(text) => self.exclude(text),
             Setting::ExcludeFrom(name) => self.exclude_from(name)?,
             Setting::ExcludeAll(patterns) => {
@@ -309,6 +365,7 @@ impl<'a> Fold<'a> {
                     _ => self.existing = Some((rule, given.spelt.clone())),
                 }
             }
+            Setting::RemoveRecursively => extract.remove_recursively = true,
             Setting::Unconditional => self.unconditional = true,
             Setting::DirectoriesAlways => self.directories_always = true,
             Setting::DotAlways => self.dot_always = true,
@@ -356,6 +413,10 @@ impl<'a> Fold<'a> {
             Setting::Report(name) => wishes.report = Some(name.clone()),
             Setting::SettledLog(name) => wishes.settled_log = Some(name.clone()),
             &Setting::Quoting(style) => wishes.quoting = style,
+            Setting::QuoteChars(bytes, true) => wishes.quoted_too.extend(bytes),
+            Setting::QuoteChars(bytes, false) => {
+                wishes.quoted_too.retain(|byte| !bytes.contains(byte));
+            }
             Setting::FullTime => wishes.full_time = true,
             Setting::Utc => wishes.utc = true,
             Setting::BlockNumber => wishes.block_number = true,
@@ -374,18 +435,61 @@ impl<'a> Fold<'a> {
         } else {
             Path::new(HERE)
         };
+        let patterns = &self.plan.selection.star_patterns;
         let entered = join(base, Path::new(std::ffi::OsStr::from_bytes(name)));
         if self
             .plan
             .selection
             .wanted
             .iter()
-            .any(|wanted| wanted.directory == last)
+            .map(|wanted| wanted.directory)
+            .chain(patterns.iter().map(|pattern| pattern.directory))
+            .any(|directory| directory == last)
         {
             directories.push(entered);
         } else {
             directories[last] = entered;
         }
+    }
+
+    /// GNU tar's limit by a date, or by the time of a file whose name begins with a slash or a dot.
+    fn newer(
+        &mut self,
+        given: &Given,
+        text: &[u8],
+        option: &'static str,
+    ) -> Result<(), UsageError> {
+        if self.plan.selection.newer.is_some() {
+            let what = "More than one threshold date".to_owned();
+            return Err(wrong_value(given, text, Bad::Usage(what)));
+        }
+        let time = if matches!(text.first(), Some(b'/' | b'.')) {
+            (self.facts.modified)(text).map_err(|cause| UsageError::File {
+                option: "-N",
+                name: text.to_vec(),
+                operation: durastar::error::Operation::Stat,
+                cause,
+            })?
+        } else {
+            let time = date::parse(text).ok_or_else(|| {
+                wrong_value(
+                    given,
+                    text,
+                    Bad::Usage(format!(
+                        "Not a date: '{}'; write @SECONDS, YYYY-MM-DD or 'YYYY-MM-DD HH:MM:SS', or ./FILE for that of a file",
+                        String::from_utf8_lossy(text).escape_debug()
+                    )),
+                )
+            })?;
+            self.dates.push((option, text.to_vec(), time));
+            time
+        };
+        self.plan.selection.newer = Some(DateLimit {
+            time,
+            stamp: Stamp::Modified,
+            inclusive: true,
+        });
+        Ok(())
     }
 
     fn want(&mut self, name: &[u8]) {
@@ -483,6 +587,37 @@ impl<'a> Fold<'a> {
                 ));
             }
         }
+        if self.occurrence_given && plan.selection.wanted.is_empty() {
+            return Err(wrong("--occurrence is meaningless without a file list"));
+        }
+        if self.top_of_archive {
+            let name = match &self.volumes[0] {
+                Volume::File(name) => top::directory(name.as_os_str().as_bytes()),
+                Volume::Standard => None,
+            };
+            let name = name.ok_or_else(|| {
+                wrong(
+                    "Cannot deduce top-level directory name; please set it explicitly with --one-top-level=DIR",
+                )
+            })?;
+            plan.selection.one_top_level = Some(name.to_vec());
+        }
+        if plan.job == Job::List && !self.wishes.transformed_names {
+            // Nobody sees what becomes of the names; but substitutions may bring in what is told to be removed.
+            plan.selection.strip_components = 0;
+            plan.selection.one_top_level = None;
+        }
+        if plan.job == Job::List || self.wishes.verbose > 0 {
+            let local: &dyn Fn(i64) -> Option<BrokenDownTime> = if self.wishes.utc {
+                &calendar::utc
+            } else {
+                &local
+            };
+            let notes = self.dates.iter();
+            let notes =
+                notes.filter_map(|(option, text, time)| treated(option, text, *time, local));
+            self.wishes.notes.extend(notes);
+        }
         plan.archive.volumes = self.volumes;
         plan.archive.compression = self.compression.unwrap_or(Compression::Detect);
         plan.extract.existing = existing(
@@ -492,6 +627,10 @@ impl<'a> Fold<'a> {
             self.directories_always,
             self.dot_always,
         );
+        if plan.extract.remove_recursively && !self.rules.newer_wins {
+            // GNU tar's --recursive-unlink is more than a word about -U: it wins over everything.
+            plan.extract.existing = Existing::RemoveFirst;
+        }
         if plan.job != Job::Extract {
             // Nothing is written, so nothing can be promised.
             plan.durability.mode = DurabilityMode::None;
@@ -502,6 +641,60 @@ impl<'a> Fold<'a> {
             wishes: self.wishes,
         })
     }
+}
+
+/// A value that cannot be used.
+fn wrong_value(given: &Given, value: &[u8], bad: Bad) -> UsageError {
+    UsageError::BadValue {
+        option: given.spelt.clone(),
+        value: value.to_vec(),
+        bad,
+    }
+}
+
+/// Options that do not go together.
+fn wrong(what: &str) -> UsageError {
+    UsageError::BadValue {
+        option: String::new(),
+        value: Vec::new(),
+        bad: Bad::Usage(what.to_owned()),
+    }
+}
+
+/// What is wrong with a `--transform`, in GNU tar's words.
+fn transform_problem(text: &[u8], problem: &BadExpression) -> Bad {
+    Bad::Usage(match problem {
+        BadExpression::Form => "Invalid transform expression".to_owned(),
+        BadExpression::Flag(flag) => {
+            let flag = flag.escape_ascii();
+            if text.starts_with(b"flags=") {
+                format!("Unknown transform flag: {flag}")
+            } else {
+                format!("Unknown flag in transform expression: {flag}")
+            }
+        }
+        BadExpression::Group(_) => {
+            "Invalid transform replacement: back reference out of range".to_owned()
+        }
+        other => format!("Invalid transform expression: {other}"),
+    })
+}
+
+/// What a date was taken for, unless it was written just so.
+fn treated(
+    option: &str,
+    text: &[u8],
+    time: Timestamp,
+    local: &dyn Fn(i64) -> Option<BrokenDownTime>,
+) -> Option<Vec<u8>> {
+    let mut told = Vec::new();
+    calendar::push(time, local, Detail::Full, &mut told);
+    (told != text).then(|| {
+        let text = text.escape_ascii();
+        let mut note = format!("Option {option}: Treating date '{text}' as ").into_bytes();
+        note.extend(told);
+        note
+    })
 }
 
 /// The rule for existing files. In star `-k` wins over everything, and the age rule over `-remove-first`.

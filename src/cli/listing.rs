@@ -1,6 +1,6 @@
 //! What is printed for a member: which line, with which name. The lines themselves are drawn by `render`.
 
-use durastar::member::Member;
+use durastar::member::{Kind, Member};
 use durastar::plan::Job;
 use durastar::render::listing::{self, Names, Options, Widths};
 use durastar::render::quote::{Charset, Quoter, Style};
@@ -26,7 +26,10 @@ impl<'a> Listing<'a> {
         Self {
             dialect,
             command,
-            quoter: quoter(command.wishes.quoting),
+            quoter: Quoter {
+                extra: command.wishes.quoted_too.clone(),
+                ..quoter(command.wishes.quoting)
+            },
             widths: Widths::default(),
         }
     }
@@ -40,9 +43,17 @@ impl<'a> Listing<'a> {
         if detail == 0 {
             return;
         }
+        // A substitution that leaves nothing of a name leaves the member out.
+        if self.dialect == Dialect::Star && wishes.transformed_names && name.is_empty() {
+            return;
+        }
         let names = Names {
             name: if wishes.transformed_names {
-                name
+                match (name, member.kind) {
+                    // What GNU tar prints of a directory of whose name nothing is left.
+                    (b"", Kind::Directory) => b"/",
+                    _ => name,
+                }
             } else {
                 &member.name
             },
@@ -72,7 +83,7 @@ impl<'a> Listing<'a> {
 }
 
 /// What time it is at the user's place.
-fn local(seconds: i64) -> Option<BrokenDownTime> {
+pub(crate) fn local(seconds: i64) -> Option<BrokenDownTime> {
     let small = |number: u32| u8::try_from(number).ok();
     let at = time::local(seconds)?;
     Some(BrokenDownTime {

@@ -5,6 +5,7 @@
 //! `assemble` makes a plan of the settings, the engine runs it and tells `show`, and `exit` computes the status.
 
 mod assemble;
+mod date;
 mod dialect;
 mod exit;
 mod files;
@@ -20,18 +21,20 @@ mod setting;
 mod show;
 mod signal;
 mod statistics;
+mod top;
 mod usage;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use durastar::engine::{self, Outcome};
 use durastar::error::{Error, Operation};
+use durastar::member::Timestamp;
 use durastar::plan::{Job, Volume};
 use durastar::sys;
 
@@ -54,6 +57,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>, umask: u32) -> Exit
         umask,
         environment: &environment,
         read: &read_file,
+        modified: &modified,
     };
     let personality = match personality::choose(arguments) {
         Ok(personality) => personality,
@@ -140,6 +144,8 @@ fn carry_out(
         Ok(logs) => logs,
         Err(error) => return refuse(dialect, message, facts, &error),
     };
+    let notes = command.wishes.notes.iter().cloned();
+    message.err(&notes.map(Line::said).collect::<Vec<_>>());
     let live = Arc::new(Live::new(command));
     signal::watch(dialect, command, message, &live);
     let marks = gnu::voice::Marks::of(facts.environment);
@@ -341,6 +347,15 @@ fn file_failure(dialect: Dialect, file: &[u8], verb: &str, error: &io::Error) ->
     Line::said(match dialect {
         Dialect::Gnu => sentence![name(file, b":"), ": Cannot ", verb, ": ", cause(error)],
         Dialect::Star => sentence![cause(error), ". Cannot ", verb, " '", name(file, b""), "'."],
+    })
+}
+
+/// When a file was last modified.
+fn modified(name: &[u8]) -> io::Result<Timestamp> {
+    let about = std::fs::metadata(OsStr::from_bytes(name))?;
+    Ok(Timestamp {
+        seconds: about.mtime(),
+        nanos: u32::try_from(about.mtime_nsec()).unwrap_or(0),
     })
 }
 

@@ -223,6 +223,7 @@ mod tests {
             umask: 0o22,
             environment: &|_| None,
             read: &|_| Err(std::io::ErrorKind::NotFound.into()),
+            modified: &|_| Err(std::io::ErrorKind::NotFound.into()),
         };
         let (plan, _) = Dialect::Gnu.defaults(&facts).unwrap();
         let outcome = Outcome {

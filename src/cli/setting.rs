@@ -3,8 +3,10 @@
 //! A [`Setting`] is named for what it does, never for a letter: `-U` overwrites newer files in star and unlinks first in
 //! GNU tar. Grammars give settings in the order of the command line, `assemble` folds them from left to right.
 
+use std::num::NonZeroU64;
+
 use durastar::plan::{
-    Compression, DurabilityMode, Existing, ExistingDirectories, Seek, SyncMethod,
+    Compression, DurabilityMode, Existing, ExistingDirectories, Seek, SyncMethod, Transform,
 };
 use durastar::sys::signal::Signal;
 
@@ -58,6 +60,20 @@ pub(crate) enum Setting {
     MembersFrom(Vec<u8>),
     /// A pattern that members have to match (star's `pat=`).
     Pattern(Vec<u8>),
+    /// Only the so-many-th member of each name; none for all of them.
+    Occurrence(Option<NonZeroU64>),
+    /// Only members from this date or the time of this file on, and the option as GNU tar calls it.
+    Newer(Vec<u8>, &'static str),
+    /// Only members that are newer than this file (star's `newer=`).
+    NewerThanFile(Vec<u8>),
+    /// No files of more bytes than this.
+    MaxSize(u64),
+    /// Substitutions on names, with whatever `--transform` can say.
+    Transform(Vec<u8>),
+    /// A substitution on names (star's `-s`).
+    Substitution(Transform),
+    /// Everything below one directory, which is named after the archive when it is not given.
+    OneTopLevel(Option<Vec<u8>>),
     /// Take what does not match (star's `-not`).
     Invert,
     /// Leave out what matches.
@@ -99,6 +115,8 @@ pub(crate) enum Setting {
     NoTimes,
     /// What to do about a file that is there. Two different ones contradict each other.
     Existing(Existing),
+    /// Remove directories that are in the way with all that is in them.
+    RemoveRecursively,
     /// Overwrite also what is newer (star's `-U`).
     Unconditional,
     /// Directories are restored even where the one on disk is newer (star's `-xdir`).
@@ -164,6 +182,8 @@ pub(crate) enum Setting {
     SettledLog(Vec<u8>),
     /// How names are quoted.
     Quoting(Quoting),
+    /// Bytes that are quoted too, or no more.
+    QuoteChars(Vec<u8>, bool),
     /// Times to the full resolution.
     FullTime,
     /// Times in UTC.

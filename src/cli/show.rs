@@ -230,6 +230,23 @@ impl Observer for Show<'_> {
         self.show_progress();
     }
 
+    fn ended(&mut self, block: u64, zeros: bool) {
+        if self.dialect != Dialect::Gnu || !self.command.wishes.block_number {
+            return;
+        }
+        let what = if zeros {
+            "Block of NULs"
+        } else {
+            "End of File"
+        };
+        let line = format!("block {block}: ** {what} **\n");
+        if self.command.plan.job == Job::ExtractToOutput {
+            self.message.err_raw(line.as_bytes());
+        } else {
+            self.message.out(line.as_bytes());
+        }
+    }
+
     fn verdict(&mut self) -> Verdict {
         if self.live.asked().is_some() || self.message.failed() {
             Verdict::Stop

@@ -4,7 +4,7 @@
 //! with which error; a failed call does not reach the file system below.
 
 use std::collections::HashMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -18,6 +18,7 @@ use super::{Access, Disk, Node, Stat, Target, Times};
 pub enum Call {
     OpenPath,
     OpenDir,
+    List,
     Create,
     OpenFile,
     MakeDir,
@@ -125,6 +126,9 @@ impl<D: Disk> Disk for Faulty<D> {
     }
     fn open_dir(&self, at: &D::Dir, name: &CStr) -> io::Result<D::Dir> {
         self.enter(Call::OpenDir)?.open_dir(at, name)
+    }
+    fn list(&self, dir: &D::Dir) -> io::Result<Vec<CString>> {
+        self.enter(Call::List)?.list(dir)
     }
     fn create(&self, at: &D::Dir, name: &CStr, mode: u32) -> io::Result<D::File> {
         self.enter(Call::Create)?.create(at, name, mode)

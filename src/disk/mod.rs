@@ -8,7 +8,7 @@ mod directory;
 mod fault;
 mod os;
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
@@ -22,8 +22,8 @@ pub use os::Os;
 /// The error numbers that callers tell apart.
 pub mod errno {
     pub use libc::{
-        EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA, ENOENT, ENOTDIR,
-        ENOTEMPTY, EOPNOTSUPP,
+        EBUSY, EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA, ENOENT,
+        ENOTDIR, ENOTEMPTY, EOPNOTSUPP,
     };
 }
 
@@ -131,6 +131,11 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// # Errors
     /// See the trait; `ENOTDIR` or `ELOOP` when it is a symbolic link.
     fn open_dir(&self, at: &Self::Dir, name: &CStr) -> io::Result<Self::Dir>;
+    /// The names in a directory, without `.` and `..`, in no particular order.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn list(&self, dir: &Self::Dir) -> io::Result<Vec<CString>>;
     /// Makes a regular file that must not exist, with exactly this mode where umask and default ACLs allow.
     ///
     /// # Errors

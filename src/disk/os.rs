@@ -4,7 +4,7 @@
 //! sets both in one call. A [`File`] closes itself silently, so the close that reports errors is done by hand.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -106,6 +106,18 @@ impl Disk for Os {
     fn open_dir(&self, at: &File, name: &CStr) -> io::Result<File> {
         uninterrupted(|| fs::openat(at, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()))
             .map(File::from)
+    }
+
+    fn list(&self, dir: &File) -> io::Result<Vec<CString>> {
+        let mut names = Vec::new();
+        for entry in fs::Dir::read_from(dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
     }
 
     fn create(&self, at: &File, name: &CStr, bits: u32) -> io::Result<File> {

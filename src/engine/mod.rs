@@ -140,6 +140,10 @@ impl Observer for Counting<'_> {
         self.observer.records(records);
     }
 
+    fn ended(&mut self, block: u64, zeros: bool) {
+        self.observer.ended(block, zeros);
+    }
+
     fn verdict(&mut self) -> Verdict {
         let verdict = if self.stopped {
             Verdict::Stop
@@ -281,7 +285,11 @@ impl Run<'_> {
         result = result.map_err(|error| self.named(error, archive));
         if result.is_ok() && !self.observer.stopped {
             for wanted in selector.unmatched() {
-                let complaint = Complaint::failure(&wanted.pattern.text, Condition::NotFound);
+                let condition = match self.plan.selection.occurrence {
+                    Some(_) => Condition::OccurrenceNotFound,
+                    None => Condition::NotFound,
+                };
+                let complaint = Complaint::failure(&wanted.pattern.text, condition);
                 self.observer.complaint(&complaint);
             }
         }
@@ -365,7 +373,12 @@ impl Run<'_> {
             return Ok(None);
         }
         let member = match members.advance()? {
-            Event::End => return Ok(None),
+            Event::End => {
+                let zeros = members.end_marker();
+                let block = zeros.unwrap_or_else(|| members.block());
+                self.observer.ended(block, zeros.is_some());
+                return Ok(None);
+            }
             Event::Complaint(complaint) => {
                 self.observer.complaint(&complaint);
                 return Ok(Some(Step::Pass));

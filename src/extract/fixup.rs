@@ -8,7 +8,7 @@
 //! checked: what is no directory any more is left alone.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::extras::Extras;
@@ -39,14 +39,14 @@ type Key = (usize, Box<[u8]>);
 /// Directories that need something at the end.
 #[derive(Debug)]
 pub(super) struct Fixups<D: Disk> {
-    pending: HashMap<Key, Pending<D>>,
+    pending: BTreeMap<Key, Pending<D>>,
     last_changed: Option<Arc<Directory<D>>>,
 }
 
 impl<D: Disk> Fixups<D> {
     pub(super) fn new() -> Self {
         Self {
-            pending: HashMap::new(),
+            pending: BTreeMap::new(),
             last_changed: None,
         }
     }
@@ -94,10 +94,25 @@ impl<D: Disk> Fixups<D> {
         self.last_changed = Some(Arc::clone(directory));
     }
 
-    /// The directory was removed; so is everything below it, as only empty ones can be.
+    /// The directory was removed, and nothing is known of any below it: it was empty.
     pub(super) fn forget(&mut self, base: usize, path: &[u8]) {
         self.pending.remove(&(base, path.into()));
         self.last_changed = None;
+    }
+
+    /// The directory was removed with everything below it.
+    pub(super) fn forget_below(&mut self, base: usize, path: &[u8]) {
+        self.forget(base, path);
+        // The byte after a slash is a zero, so these two enclose what begins with the path and a slash.
+        let bound = |end: u8| (base, [path, &[end]].concat().into_boxed_slice());
+        let below: Vec<Key> = self
+            .pending
+            .range(bound(b'/')..bound(b'/' + 1))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in &below {
+            self.pending.remove(key);
+        }
     }
 
     /// Applies everything, deepest first, and syncs what has to be synced by itself.
@@ -108,7 +123,8 @@ impl<D: Disk> Fixups<D> {
         places: &mut Places<D>,
         committer: &mut Committer<D>,
     ) {
-        let mut all: Vec<(Key, Pending<D>)> = self.pending.drain().collect();
+        let mut all: Vec<(Key, Pending<D>)> =
+            std::mem::take(&mut self.pending).into_iter().collect();
         self.last_changed = None;
         let depth = |path: &[u8]| match path {
             b"" => 0,

@@ -10,6 +10,7 @@ mod executor;
 mod extras;
 mod fixup;
 mod place;
+mod remove;
 mod restore;
 
 use std::ffi::CString;
@@ -402,13 +403,20 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     }
 
     /// star's rule and GNU tar's `--keep-newer-files`.
-    fn refuse_not_newer(&self, spot: &Spot<D>, member: &Member) -> Result<(), Refusal> {
-        match self.disk.stat_at(&spot.directory.handle, &spot.name) {
-            Ok(stat) if stat.mtime >= member.mtime => {
-                Err(Complaint::warning(&spot.shown, Condition::NotNewer).into())
-            }
-            _ => Ok(()),
+    fn refuse_not_newer(&mut self, spot: &Spot<D>, member: &Member) -> Result<(), Refusal> {
+        let is_newer = |disk: &D| {
+            disk.stat_at(&spot.directory.handle, &spot.name)
+                .is_ok_and(|stat| stat.mtime >= member.mtime)
+        };
+        if !is_newer(&self.disk) {
+            return Ok(());
         }
+        // A file that is still being written is as old as this moment until it gets its time.
+        self.executor.drain();
+        if is_newer(&self.disk) {
+            return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
+        }
+        Ok(())
     }
 
     fn warn_of_odd_time(&mut self, request: &Request<'_>, observer: &mut dyn Observer) {
@@ -468,7 +476,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         self.places.forget();
     }
 
-    /// Removes what is in the way; a directory only when it is empty.
+    /// Removes what is in the way; a directory that is not empty only where the plan says so.
     fn clear_way(&mut self, spot: &Spot<D>, operation: Operation) -> Result<(), Refusal> {
         let directory = &spot.directory.handle;
         let stat = match self.disk.stat_at(directory, &spot.name) {
@@ -476,12 +484,21 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Err(error) if error.raw_os_error() == Some(errno::ENOENT) => return Ok(()),
             Err(cause) => return Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
         };
-        self.places.allow_link(&spot.directory, &spot.name);
+        self.places
+            .allow_link(spot.directory.identity(), &spot.name);
         let result = if stat.kind == FileKind::Directory {
             self.places.forget();
-            let result = self.disk.remove_dir(directory, &spot.name);
+            let mut result = self.disk.remove_dir(directory, &spot.name);
             if result.is_ok() {
                 self.fixups.forget(spot.base, &spot.path);
+            } else if let Err(error) = &result
+                && remove::is_not_empty(error)
+                && self.may_remove_tree(spot)
+            {
+                result = remove::tree(&*self.disk, &mut self.places, directory, &spot.name);
+                if result.is_ok() {
+                    self.fixups.forget_below(spot.base, &spot.path);
+                }
             }
             result
         } else {
@@ -500,6 +517,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Err(cause) => Err(Complaint::system(&spot.shown, Operation::Remove, cause).into()),
             Ok(()) => Ok(()),
         }
+    }
+
+    /// A destination, and what a name that ends in `..` stands for, are never removed with what they hold.
+    fn may_remove_tree(&self, spot: &Spot<D>) -> bool {
+        self.plan.extract.remove_recursively && !matches!(spot.name.to_bytes(), b"." | b"..")
     }
 
     fn owner(&self, member: &Member) -> Result<Option<(u32, u32)>, &'static str> {
@@ -880,7 +902,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let member = request.member;
         let spot = self.spot(request)?;
         let is_destination = spot.path.is_empty();
-        let there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
+        let mut there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
         if let (
             Existing::KeepNotOlder {
                 directories: true,
@@ -898,7 +920,14 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         self.warn_of_odd_time(request, observer);
         let attributes = self.attributes(request);
         let mode = attributes.mode.unwrap_or(0o700);
-        let exists = there.is_some_and(|stat| stat.kind == FileKind::Directory);
+        let mut exists = there.is_some_and(|stat| stat.kind == FileKind::Directory);
+        if exists
+            && self.plan.extract.existing == Existing::RemoveFirst
+            && self.may_remove_tree(&spot)
+        {
+            self.clear_way(&spot, Operation::MakeDirectory)?;
+            (exists, there) = (false, None);
+        }
         if let Some(stat) = &there
             && stat.kind == FileKind::Symlink
             && self.places.link_to_directory(&spot.directory, &spot.name)

@@ -301,11 +301,19 @@ impl<D: Disk> Places<D> {
     }
 
     /// Something other than a refused link stands there now.
-    pub(super) fn allow_link(&mut self, at: &Directory<D>, name: &CStr) {
+    pub(super) fn allow_link(&mut self, (device, inode): (u64, u64), name: &CStr) {
         if !self.refused_links.is_empty() {
             self.refused_links
-                .remove(&(at.device, at.inode, name.to_bytes().into()));
+                .remove(&(device, inode, name.to_bytes().into()));
         }
+    }
+
+    /// Whether this is one of the destinations, or the root of the file system.
+    pub(super) fn is_root(&self, identity: (u64, u64)) -> bool {
+        self.roots
+            .iter()
+            .chain(&self.absolute)
+            .any(|root| root.directory.identity() == identity)
     }
 
     /// Forgets every handle: a directory or a link was removed or replaced, or open files have run out.

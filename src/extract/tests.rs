@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::{Extractor, Finished, Request};
-use crate::disk::{Call, Faulty, Os};
+use crate::disk::{Call, Disk, Faulty, Os};
 use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::member::{Event, Extent, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Observer, Verdict};
@@ -127,6 +127,7 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             mtime: true,
             atime: false,
             existing: Existing::Replace,
+            remove_recursively: false,
             existing_directories: ExistingDirectories::Restore,
             keep_directory_symlink: false,
             secure_links: false,
@@ -923,4 +924,172 @@ fn conditions_carry_operation_and_cause() {
             ..
         }
     ));
+}
+
+/// A destination with `d/old`, a deep chain of directories below `d/deep` and a link out of it.
+fn full_directory(d: &Path) -> PathBuf {
+    let outside = d.parent().unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("kept"), "k").unwrap();
+    fs::create_dir_all(d.join("d/sub/empty")).unwrap();
+    fs::write(d.join("d/old"), "o").unwrap();
+    fs::write(d.join("d/sub/old"), "o").unwrap();
+    std::os::unix::fs::symlink(&outside, d.join("d/sub/out")).unwrap();
+    outside
+}
+
+#[test]
+fn a_full_directory_in_the_way_is_removed_when_asked_for() {
+    let pipe = (Member::new(Kind::Fifo, b"d"), Vec::new());
+    for existing in [Existing::Replace, Existing::RemoveFirst] {
+        for member in [
+            file("d", b"new"),
+            link(Kind::Symlink, "d", "anywhere"),
+            link(Kind::HardLink, "d", "other"),
+            pipe.clone(),
+        ] {
+            for asked in [false, true] {
+                let (_scratch, d) = scratch();
+                let outside = full_directory(&d);
+                let mut plan = plan(&d, DurabilityMode::Each);
+                plan.extract.existing = existing;
+                plan.extract.remove_recursively = asked;
+                let members = [file("other", b""), member.clone(), file("after", b"")];
+                let (heard, _) = restore(&plan, &members, &trusted(never));
+                assert_eq!(heard.failures().is_empty(), asked, "{:?}", heard.failures());
+                assert_eq!(d.join("d/sub/old").exists(), !asked);
+                assert_eq!(fs::symlink_metadata(d.join("d")).unwrap().is_dir(), !asked);
+                assert!(d.join("after").exists());
+                assert!(outside.join("kept").exists());
+            }
+        }
+    }
+}
+
+#[test]
+fn directories_of_the_archive_are_emptied_only_when_removed_first() {
+    for (existing, left) in [(Existing::Replace, true), (Existing::RemoveFirst, false)] {
+        let (_scratch, d) = scratch();
+        let outside = full_directory(&d);
+        fs::write(d.join("beside"), "b").unwrap();
+        let mut plan = plan(&d, DurabilityMode::Group);
+        plan.extract.existing = existing;
+        plan.extract.remove_recursively = true;
+        let members = [
+            directory("./", 0o755),
+            directory("d/", 0o750),
+            file("d/a", b"a"),
+        ];
+        let (heard, _) = restore(&plan, &members, &trusted(never));
+        assert_eq!(heard.failures(), Vec::<String>::new());
+        assert_eq!(d.join("d/sub/old").exists(), left);
+        assert!(d.join("d/a").exists() && outside.join("kept").exists());
+        assert_eq!(fs::metadata(d.join("d")).unwrap().mode() & 0o7777, 0o750);
+        // The destination itself is not.
+        assert!(d.join("beside").exists());
+    }
+}
+
+#[test]
+fn what_was_to_be_done_below_a_removed_directory_is_forgotten() {
+    let (_scratch, d) = scratch();
+    let mut plan = plan(&d, DurabilityMode::Each);
+    plan.extract.remove_recursively = true;
+    let members = [
+        directory("d", 0o755),
+        directory("d/sub", 0o500),
+        file("d/sub/a", b"a"),
+        directory("d/sub/deeper", 0o755),
+        directory("d.beside", 0o700),
+        file("d", b"now a file"),
+    ];
+    let (heard, finished) = restore(&plan, &members, &trusted(never));
+    assert_eq!(heard.failures(), Vec::<String>::new());
+    assert!(finished.intact);
+    assert_eq!(fs::read(d.join("d")).unwrap(), b"now a file");
+    let beside = fs::metadata(d.join("d.beside")).unwrap();
+    assert_eq!(beside.mode() & 0o7777, 0o700);
+}
+
+#[test]
+fn deep_trees_need_no_more_open_files_than_flat_ones() {
+    let (_scratch, d) = scratch();
+    let disk = Os;
+    let mut at = disk.open_path(&d).unwrap();
+    // Longer than any path, and more levels than open files.
+    for _ in 0..3000 {
+        disk.make_dir(&at, c"d", 0o755).unwrap();
+        at = disk.open_dir(&at, c"d").unwrap();
+        disk.create(&at, c"f", 0o644).unwrap();
+    }
+    let mut plan = plan(&d, DurabilityMode::None);
+    plan.extract.remove_recursively = true;
+    let (heard, _) = restore(&plan, &[file("d", b"flat")], &trusted(never));
+    assert_eq!(heard.failures(), Vec::<String>::new());
+    assert_eq!(fs::read(d.join("d")).unwrap(), b"flat");
+}
+
+#[test]
+fn neither_a_destination_nor_what_is_above_it_is_removed() {
+    let (scratch, d) = scratch();
+    fs::create_dir(scratch.path().join("other")).unwrap();
+    fs::write(d.join("kept"), "k").unwrap();
+    for existing in [Existing::Replace, Existing::RemoveFirst] {
+        let mut plan = plan(scratch.path(), DurabilityMode::None);
+        plan.directories.push(d.clone());
+        plan.selection.keep_dot_dot = true;
+        plan.extract.existing = existing;
+        plan.extract.remove_recursively = true;
+        for name in ["d", ".", "other/..", "other/."] {
+            let (heard, _) = restore(&plan, &[file(name, b"x")], &trusted(never));
+            assert_eq!(
+                heard.failures().len(),
+                usize::from(name != "other/."),
+                "{name}"
+            );
+            assert!(d.join("kept").exists(), "{name}");
+        }
+        fs::remove_file(scratch.path().join("other")).unwrap();
+        fs::create_dir(scratch.path().join("other")).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_removed_is_one_members_failure() {
+    for call in [Call::List, Call::Remove, Call::OpenDir, Call::RemoveDir] {
+        let (_scratch, d) = scratch();
+        let outside = full_directory(&d);
+        let mut plan = plan(&d, DurabilityMode::None);
+        plan.extract.remove_recursively = true;
+        // The first remove_dir is the one that finds something in it.
+        let from = u64::from(call == Call::RemoveDir);
+        let disk = trusted(move |made, count| (made == call && count >= from).then_some(EIO));
+        let (heard, _) = restore(&plan, &[file("d", b"x"), file("after", b"")], &disk);
+        assert_eq!(heard.failures().len(), 1, "{call:?}");
+        assert!(
+            heard.failures()[0].starts_with("d: "),
+            "{:?}",
+            heard.failures()
+        );
+        assert!(d.join("after").exists() && outside.join("kept").exists());
+    }
+}
+
+#[test]
+fn a_member_is_compared_with_its_earlier_self_once_that_is_written() {
+    for mode in [DurabilityMode::Each, DurabilityMode::None] {
+        for round in 0..20 {
+            let (_scratch, d) = scratch();
+            let mut plan = plan(&d, mode);
+            plan.extract.existing = Existing::KeepNotOlder {
+                directories: true,
+                except_dot: false,
+            };
+            let mut members = vec![file("a", b"first"), file("a", b"second")];
+            members[1].0.mtime.seconds += 1;
+            let (heard, _) = restore(&plan, &members, &trusted(never));
+            assert_eq!(heard.complaints, [], "{round}");
+            assert_eq!(fs::read(d.join("a")).unwrap(), b"second");
+        }
+    }
 }

@@ -133,8 +133,6 @@ pub struct Selection {
     pub absolute_names: bool,
     /// Restore members with `..` as a component of their names (`-P`, star's `-..`).
     pub keep_dot_dot: bool,
-    /// Take the members that none of [`Selection::wanted`] matches (star's `-not`).
-    pub invert: bool,
     /// Only the contents of these: members before the first that is named so are passed over (`-K`).
     pub starting_at: Option<Vec<u8>>,
     /// Patterns in star's syntax (`pat=`): a member has to match one of them as well as [`Selection::wanted`]; empty for
@@ -329,6 +327,10 @@ pub struct Extract {
     pub atime: bool,
     /// What to do about a file that is there already.
     pub existing: Existing,
+    /// When a directory with something in it is in the way, remove it with all that is below it. With
+    /// [`Existing::RemoveFirst`] that goes for directories of the archive too, so that nothing old is left in them; only
+    /// a destination itself is never emptied.
+    pub remove_recursively: bool,
     /// What to do about the metadata of directories that are there already.
     pub existing_directories: ExistingDirectories,
     /// A symbolic link to a directory stands in for a directory of the archive (`--keep-directory-symlink`).

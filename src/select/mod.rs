@@ -170,9 +170,7 @@ impl Selector {
         let mut directory = None;
         if !self.wanted.is_empty() {
             match self.take_wanted(stored, member.name.len() > stored.len()) {
-                Some(_) if self.selection.invert => return self.unless_about_archive(member),
                 Some(place) => directory = Some(self.selection.wanted[place].directory),
-                None if self.selection.invert => {}
                 // The member to start at needs not be asked for as well: it is a name that was asked for.
                 None if starts_here => {}
                 None => return self.unless_about_archive(member),
@@ -329,6 +327,13 @@ impl Selector {
         let link = whose == Whose::HardLink;
         let mut name = stored.to_vec();
         self.substitutions.apply(&mut name, whose);
+        if name.is_empty()
+            && !stored.is_empty()
+            && self.selection.transforms.iter().any(|one| one.last)
+        {
+            // star's rule, and that of pax: the member is left out. In GNU tar it becomes `.`.
+            return None;
+        }
         self.make_safe(&mut name, link, remarks);
         if self.selection.strip_components > 0 {
             let left = names::strip(&name, self.selection.strip_components).len();

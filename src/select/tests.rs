@@ -682,3 +682,13 @@ fn star_patterns_and_names_are_both_asked() {
     selection.star_patterns.push(pattern("{", 0));
     assert!(Selector::new(&selection).is_err());
 }
+
+#[test]
+fn a_name_of_which_stars_substitution_leaves_nothing_is_left_out() {
+    let selection = Selection {
+        transforms: vec![transform::parse_star(b"/*.o//").unwrap()],
+        ..Selection::default()
+    };
+    assert_eq!(made(&selection, &member("d/a.o")), "-");
+    assert_eq!(made(&selection, &member("d/a.c")), "d/a.c");
+}

@@ -36,7 +36,40 @@ pub fn local(seconds: i64) -> Option<Civil> {
     })
 }
 
-/// The same in UTC.
+/// The seconds after 1970 (UTC) at which local clocks show this; `None` where they never do. Of the two in an hour that
+/// comes twice the system chooses.
+#[must_use]
+pub fn from_local(civil: Civil) -> Option<i64> {
+    let mut broken = broken_down(civil)?;
+    // SAFETY: mktime only reads and normalises the value it is given, which outlives the call.
+    let seconds = unsafe { libc::mktime(&raw mut broken) };
+    (local(seconds)? == civil).then_some(seconds)
+}
+
+/// The same for UTC.
+#[must_use]
+pub fn from_utc(civil: Civil) -> Option<i64> {
+    let mut broken = broken_down(civil)?;
+    // SAFETY: as in `from_local`, with timegm.
+    let seconds = unsafe { libc::timegm(&raw mut broken) };
+    (utc(seconds)? == civil).then_some(seconds)
+}
+
+fn broken_down(civil: Civil) -> Option<libc::tm> {
+    let part = |value: u32| libc::c_int::try_from(value).ok();
+    // SAFETY: `tm` holds integers and a pointer, for which all bits zero are valid values.
+    let mut broken: libc::tm = unsafe { std::mem::zeroed() };
+    broken.tm_year = libc::c_int::try_from(civil.year.checked_sub(1900)?).ok()?;
+    broken.tm_mon = part(civil.month)?.checked_sub(1)?;
+    broken.tm_mday = part(civil.day)?;
+    broken.tm_hour = part(civil.hour)?;
+    broken.tm_min = part(civil.minute)?;
+    broken.tm_sec = part(civil.second)?;
+    broken.tm_isdst = -1;
+    Some(broken)
+}
+
+/// What [`local`] gives, in UTC.
 #[must_use]
 pub fn utc(seconds: i64) -> Option<Civil> {
     convert(seconds, |time, broken| {
@@ -65,7 +98,7 @@ fn convert(seconds: i64, call: impl FnOnce(&libc::time_t, &mut libc::tm) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::{Civil, local, utc};
+    use super::{Civil, from_local, from_utc, local, utc};
 
     #[test]
     fn a_known_second_is_told_in_utc() {
@@ -82,6 +115,22 @@ mod tests {
             }
         );
         assert!(local(1_000_000_000).is_some());
+    }
+
+    #[test]
+    fn there_and_back_is_the_same() {
+        for seconds in [0, -1, 1_000_000_000, 951_782_400, 4_102_444_799] {
+            assert_eq!(from_utc(utc(seconds).unwrap()), Some(seconds));
+            let there = local(seconds).unwrap();
+            let back = from_local(there).unwrap();
+            assert_eq!(local(back).unwrap(), there);
+        }
+        let mut wrong = utc(951_782_400).unwrap();
+        wrong.day = 30;
+        assert_eq!(
+            (wrong.month, from_utc(wrong), from_local(wrong)),
+            (2, None, None)
+        );
     }
 
     #[test]

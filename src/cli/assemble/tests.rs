@@ -3,15 +3,26 @@
 use std::io;
 use std::path::PathBuf;
 
+use durastar::member::Timestamp;
 use durastar::plan::{
-    Compression, CompressionFormat, DurabilityMode, Existing, ExistingDirectories, Job, Pattern,
-    Plan, Seek, SyncMethod, Volume, Wanted,
+    Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, ExistingDirectories, Job,
+    Pattern, Plan, Scope, Seek, Stamp, SyncMethod, Volume, Wanted,
 };
 
-use super::{Assembled, Command, Dialect, Facts, Page, UsageError, assemble};
+use super::{Assembled, Bad, Command, Dialect, Facts, Page, UsageError, assemble};
 
 const GNU: Dialect = Dialect::Gnu;
 const STAR: Dialect = Dialect::Star;
+
+fn modified(name: &[u8]) -> io::Result<Timestamp> {
+    match name {
+        b"./file" | b"file" => Ok(Timestamp {
+            seconds: 5,
+            nanos: 6,
+        }),
+        _ => Err(io::Error::from_raw_os_error(2)),
+    }
+}
 
 fn read(name: &[u8]) -> io::Result<Vec<u8>> {
     match name {
@@ -41,6 +52,7 @@ fn try_with(
         umask: 0o22,
         environment: &environment,
         read: &read,
+        modified: &modified,
     };
     let words: Vec<Vec<u8>> = line
         .split(' ')
@@ -260,11 +272,11 @@ fn help_wins_over_mistakes() {
 
 #[test]
 fn what_is_not_built_is_refused_by_name() {
-    let UsageError::Refused { option, instead } = error(GNU, "-xf a --xform=s/a/b/") else {
+    let UsageError::Refused { option, instead } = error(GNU, "-xf a --to-command=cat") else {
         panic!("not refused")
     };
-    assert_eq!(option, "--transform");
-    assert!(instead.contains("--strip-components"));
+    assert_eq!(option, "--to-command");
+    assert!(instead.contains("-O"));
     let UsageError::Refused { option, .. } = error(STAR, "-x -install f=a") else {
         panic!("not refused")
     };
@@ -515,10 +527,12 @@ fn members_by_name() {
     );
     assert!(of(STAR, "-t names").wanted[0].pattern.recursive);
     assert_eq!(of(STAR, "-t -read0 list=nul").wanted.len(), 2);
-    let pattern = &of(STAR, "-t pat=*.c -V");
-    assert!(pattern.invert && pattern.wanted[0].pattern.wildcards);
-    assert!(!of(STAR, "-t a").invert);
-    assert_eq!(of(GNU, "-t --strip-components=2").strip_components, 2);
+    let found = of(STAR, "-t pat=*.c C=d pat=#x -V a");
+    let patterns = found.star_patterns.iter();
+    let patterns: Vec<_> = patterns.map(|one| (&one.text[..], one.directory)).collect();
+    assert_eq!(patterns, [(&b"*.c"[..], 0), (b"#x", 1)]);
+    assert!(found.invert_star_patterns && found.wanted == [wanted("a", 1)]);
+    assert!(!of(STAR, "-t pat=a").invert_star_patterns);
     assert_eq!(of(GNU, "-tK m").starting_at.as_deref(), Some(&b"m"[..]));
     assert!(matches!(error(GNU, "-tT options"), UsageError::Other(_)));
     assert!(matches!(error(GNU, "-tT missing"), UsageError::File { .. }));
@@ -625,4 +639,158 @@ fn attributes_beyond_the_mode() {
     let star = extract(STAR, "-x -acl -xattr-linux -xfflags");
     assert!(star.acls && star.same_permissions && star.file_flags);
     assert_eq!(star.xattrs.unwrap().include[0].text, b"*");
+}
+
+/// The words of a mistake that belong to no value.
+fn complaint(dialect: Dialect, line: &str) -> String {
+    match error(dialect, line) {
+        UsageError::BadValue {
+            bad: Bad::Usage(what),
+            ..
+        } => what,
+        UsageError::BadValue {
+            bad: Bad::Value(what),
+            value,
+            ..
+        } => format!("{}: {what}", value.escape_ascii()),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn names_are_changed() {
+    let of = |dialect, line: &str| plan(dialect, line).selection;
+    let found = of(
+        GNU,
+        "-x --xform=flags=r;s/a/b/ --strip-components=2 --transform=s,c,d,gh;s/e/f/S",
+    );
+    assert_eq!(found.strip_components, 2);
+    let [first, second, third] = &found.transforms[..] else {
+        panic!("{:?}", found.transforms)
+    };
+    let only_names = Scope {
+        names: true,
+        hard_links: false,
+        symlinks: false,
+    };
+    // What flags= has said holds for the options that follow.
+    assert_eq!((first.scope, third.scope), (only_names, only_names));
+    assert!(second.all_matches && second.scope.hard_links && !second.scope.symlinks);
+    for (line, expected) in [
+        ("-x --xform=foo", "Invalid transform expression"),
+        ("-x --xform=s/a", "Invalid transform expression"),
+        (
+            "-x --xform=s/a/b/q",
+            "Unknown flag in transform expression: q",
+        ),
+        ("-x --xform=flags=q;s/a/b/", "Unknown transform flag: q"),
+        (
+            "-x --xform=s/a/\\3/",
+            "Invalid transform replacement: back reference out of range",
+        ),
+    ] {
+        assert_eq!(complaint(GNU, line), expected, "{line}");
+    }
+    let found = command(STAR, "-t -s /a/b/g -s ,c,,");
+    assert_eq!(found.plan.selection.transforms.len(), 2);
+    assert!(found.plan.selection.transforms[0].last && found.wishes.transformed_names);
+}
+
+#[test]
+fn listing_changes_no_names_unless_they_are_shown() {
+    let line = "--strip-components=1 --xform=s/a/b/ --one-top-level=d";
+    let hidden = plan(GNU, &format!("-t {line}")).selection;
+    assert_eq!((hidden.strip_components, hidden.one_top_level), (0, None));
+    for operation in ["-t --show-transformed-names", "-x", "-xO"] {
+        let shown = plan(GNU, &format!("{operation} {line}")).selection;
+        assert_eq!((shown.strip_components, shown.transforms.len()), (1, 1));
+        assert_eq!(shown.one_top_level.as_deref(), Some(&b"d"[..]));
+    }
+}
+
+#[test]
+fn one_directory_for_everything() {
+    let of = |line: &str| plan(GNU, line).selection.one_top_level;
+    assert_eq!(of("-x --one-top-level=d"), Some(b"d".to_vec()));
+    assert_eq!(of("-x --one-top-level=./d//e/"), Some(b"d/e".to_vec()));
+    assert_eq!(of("-x --one-top-level=."), Some(Vec::new()));
+    assert_eq!(of("-x --one-top-level -f x/a.tar.gz"), Some(b"a".to_vec()));
+    assert_eq!(
+        of("-x --one-top-level --one-top-level=d"),
+        Some(b"d".to_vec())
+    );
+    for line in ["-x", "-xf -", "-xf a", "-tf a.tar.bak"] {
+        assert_eq!(
+            complaint(GNU, &format!("{line} --one-top-level")),
+            "Cannot deduce top-level directory name; please set it explicitly with --one-top-level=DIR"
+        );
+    }
+}
+
+#[test]
+fn members_by_age_number_and_size() {
+    let of = |dialect, line: &str| plan(dialect, line).selection;
+    let limit = |seconds, nanos, inclusive| {
+        Some(DateLimit {
+            time: Timestamp { seconds, nanos },
+            stamp: Stamp::Modified,
+            inclusive,
+        })
+    };
+    assert_eq!(of(GNU, "-t -N @7.5").newer, limit(7, 500_000_000, true));
+    assert_eq!(of(GNU, "-t --newer-mtime=@7").newer, limit(7, 0, true));
+    assert_eq!(of(GNU, "-t --after-date=./file").newer, limit(5, 6, true));
+    assert_eq!(of(STAR, "-t newer=file").newer, limit(5, 6, false));
+    assert!(matches!(error(GNU, "-t -N /no"), UsageError::File { .. }));
+    assert!(matches!(
+        error(STAR, "-t newer=no"),
+        UsageError::File { .. }
+    ));
+    assert_eq!(
+        complaint(GNU, "-t -N @1 --newer-mtime=@1"),
+        "More than one threshold date"
+    );
+    assert!(complaint(GNU, "-t -N file").starts_with("Not a date: 'file';"));
+    assert_eq!(of(STAR, "-t maxsize=2").max_size, Some(2048));
+
+    let notes = |line: &str| command(GNU, line).wishes.notes;
+    assert_eq!(
+        notes("-t --utc -N @1000000000"),
+        [b"Option --after-date: Treating date '@1000000000' as 2001-09-09 01:46:40"]
+    );
+    assert_eq!(notes("-xv --newer-mtime=@0").len(), 1);
+    assert_eq!(notes("-x -N @0"), [b""; 0]);
+    assert_eq!(notes("-t -N ./file"), [b""; 0]);
+
+    assert_eq!(of(GNU, "-t a").occurrence, None);
+    let number = |line: &str| of(GNU, line).occurrence.map(u64::from);
+    assert_eq!(number("-t --occurrence a"), Some(1));
+    assert_eq!(number("-t --occurrence=3 a"), Some(3));
+    assert_eq!(number("-t --occurrence=3 --occurrence=0 a"), None);
+    assert_eq!(
+        complaint(GNU, "-t --occurrence=2"),
+        "--occurrence is meaningless without a file list"
+    );
+}
+
+#[test]
+fn full_directories_in_the_way() {
+    // GNU tar's option decides by itself what is done with files that are there.
+    for line in ["", "-k", "--overwrite", "-U", "--keep-newer-files"] {
+        let extract = plan(GNU, &format!("-x {line} --recursive-unlink")).extract;
+        assert!(extract.remove_recursively, "{line}");
+        assert_eq!(extract.existing, Existing::RemoveFirst, "{line}");
+    }
+    let extract = plan(STAR, "-x -U -remove-recursive").extract;
+    assert!(extract.remove_recursively);
+    assert_eq!(extract.existing, Existing::Replace);
+    assert!(!plan(GNU, "-xU").extract.remove_recursively);
+}
+
+#[test]
+fn bytes_that_are_quoted_too() {
+    let of = |line: &str| command(GNU, line).wishes.quoted_too;
+    assert_eq!(of("-t --quote-chars=ab --quote-chars=c"), b"abc");
+    assert_eq!(of("-t --quote-chars=abc --no-quote-chars=bx"), b"ac");
+    assert_eq!(of("-t --no-quote-chars=a --quote-chars=a"), b"a");
 }

@@ -21,6 +21,7 @@ fn command(dialect: Dialect, line: &str) -> Command {
         umask: 0o22,
         environment: &|_| None,
         read: &|_| Err(io::ErrorKind::NotFound.into()),
+        modified: &|_| Err(io::ErrorKind::NotFound.into()),
     };
     let words: Vec<Vec<u8>> = line
         .split(' ')
@@ -72,6 +73,25 @@ fn file(name: &[u8]) -> Member {
 fn both(show: &mut Show<'_>) {
     show.member(&Member::new(Kind::Directory, b"p/d/"), b"d/");
     show.member(&file(b"p/odd\n.bin"), b"odd\n.bin");
+}
+
+#[test]
+fn the_end_has_a_block_number_too() {
+    fn ends(show: &mut Show<'_>) {
+        show.ended(10, true);
+        show.ended(12, false);
+    }
+    for (dialect, line, out, err) in [
+        (Dialect::Gnu, "-tRf a", NUMBERED, ""),
+        (Dialect::Gnu, "-xRf a", NUMBERED, ""),
+        (Dialect::Gnu, "-xROf a", "", NUMBERED),
+        (Dialect::Gnu, "-tf a", "", ""),
+        (Dialect::Star, "-t -block-number f=a", "", ""),
+    ] {
+        let expected = (out.to_owned(), err.to_owned());
+        assert_eq!(shown(dialect, line, ends), expected, "{line}");
+    }
+    const NUMBERED: &str = "block 10: ** Block of NULs **\nblock 12: ** End of File **\n";
 }
 
 #[test]

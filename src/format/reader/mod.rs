@@ -56,6 +56,8 @@ pub struct Reader<S> {
     complaints: VecDeque<Complaint>,
     /// A member that waits for the complaints before it.
     ready: Option<Box<Member>>,
+    /// Number of the zero block that ended the archive.
+    end_marker: Option<u64>,
     /// Whether anything was a header or a zero block.
     valid: bool,
     /// Block number at which the search for a header began.
@@ -136,6 +138,7 @@ impl<S: Source> Reader<S> {
             global: Overrides::default(),
             has_global: false,
             global_complaints: 0,
+            end_marker: None,
             ahead: Ahead::default(),
             body: Vec::new(),
         }
@@ -151,6 +154,12 @@ impl<S: Source> Reader<S> {
     #[must_use]
     pub fn block(&self) -> u64 {
         self.at / BLOCK as u64
+    }
+
+    /// Number of the zero block that ended the archive.
+    #[must_use]
+    pub fn end_marker(&self) -> Option<u64> {
+        self.end_marker
     }
 
     /// Gives the source back.
@@ -313,6 +322,7 @@ impl<S: Source> Reader<S> {
         if self.options.ignore_zeros {
             return Ok(None);
         }
+        self.end_marker = Some(number);
         match self.next_block()? {
             Some(block) if header::examine(&block) == Verdict::Zero => self.take(BLOCK),
             _ => self

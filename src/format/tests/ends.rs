@@ -369,3 +369,18 @@ fn complaints_name_the_member() {
     ));
     assert_eq!(archive.find("f").member.uid, 0);
 }
+
+#[test]
+fn the_block_that_ended_it_is_known() {
+    let f = file("f", b"hello");
+    for (archive, expected) in [
+        (joined(&[&f, &end()]), Some(2)),
+        (joined(&[&f, &[0; 512]]), Some(2)),
+        (f.clone(), None),
+    ] {
+        let mut reader = Reader::new(SliceSource::new(&archive[..]), Options::default());
+        assert_eq!(reader.end_marker(), None);
+        while !matches!(reader.advance().unwrap(), Event::End) {}
+        assert_eq!(reader.end_marker(), expected);
+    }
+}

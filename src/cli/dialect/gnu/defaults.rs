@@ -35,6 +35,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             // Only incremental archives make GNU tar set access times.
             atime: false,
             existing: Existing::Replace,
+            remove_recursively: false,
             existing_directories: ExistingDirectories::Restore,
             keep_directory_symlink: false,
             secure_links: false,

@@ -1,9 +1,12 @@
 //! GNU tar's options. Rows stand in the order of its `--help`, in which it lists the possibilities of an ambiguous
 //! abbreviation (within an option its synonyms go together here).
 
+use std::num::NonZeroU64;
+
 use durastar::plan::{
     Compression, CompressionFormat, Existing, ExistingDirectories, RECORD_BYTES, Seek,
 };
+use durastar::select::names;
 use durastar::sys::signal;
 
 use crate::cli::number;
@@ -107,13 +110,22 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::Seek(Seek::Always),
     )
     .more("Without either, that is done when listing a plain file."),
-    refused(
+    optional(
         Selection,
-        "",
         &["occurrence"],
-        Value::Optional("NUMBER"),
-        "",
-    ),
+        "NUMBER",
+        "of each name that is asked for only the NUMBERth member (1)",
+        |word| match word {
+            None => Ok(Setting::Occurrence(Some(NonZeroU64::MIN))),
+            Some(word) => number::plain(word)
+                .map(|number| Setting::Occurrence(NonZeroU64::new(number)))
+                .ok_or_else(|| {
+                    let word = word.escape_ascii();
+                    Bad::Fatal(format!("{word}: Invalid number"))
+                }),
+        },
+    )
+    .more("Reading ends once all of them have been found."),
     refused(
         Archive,
         "",
@@ -385,12 +397,16 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "leave the metadata of directories that are there alone",
         || Setting::ExistingDirectories(ExistingDirectories::Keep),
     ),
-    refused(
-        Overwriting,
-        "",
+    optional(
+        Selection,
         &["one-top-level"],
-        Value::Optional("DIR"),
-        "make the directory and use -C",
+        "DIR",
+        "put everything below DIR, a directory that is made for it",
+        one_top_level,
+    )
+    .more(
+        "Names that begin with DIR already stay as they are. Without DIR it is the archive's name without what says \
+         that it is one: .tar, .tgz, .tar.xz and so on.",
     ),
     flag(
         Overwriting,
@@ -406,12 +422,17 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "set the metadata of directories that are there (default)",
         || Setting::ExistingDirectories(ExistingDirectories::Restore),
     ),
-    refused(
+    flag(
         Overwriting,
         "",
         &["recursive-unlink"],
-        Value::None,
-        "remove what is in the way first",
+        "remove what is there before anything else, full directories too",
+        || Setting::RemoveRecursively,
+    )
+    .more(
+        "It goes for directories of the archive as well: what is in those that are there and not in the archive is \
+         lost. The directory that is extracted into is not emptied (GNU tar does that too, for a member ./), and \
+         nothing on other file systems is removed. Wins over all other options about files that are there.",
     ),
     refused(Overwriting, "", &["remove-files"], Value::None, READS_ONLY),
     flag(
@@ -843,13 +864,26 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "pass over everything before MEMBER",
         |name| Ok(Setting::StartingAt(name.to_vec())),
     ),
-    refused(Selection, "", &["newer-mtime"], Value::Required("DATE"), ""),
-    refused(
+    valued(
+        Selection,
+        "",
+        &["newer-mtime"],
+        "DATE",
+        "the same as --newer: archives hold no other time",
+        |text| Ok(Setting::Newer(text.to_vec(), "--newer-mtime")),
+    ),
+    valued(
         Selection,
         "N",
         &["newer", "after-date"],
-        Value::Required("DATE-OR-FILE"),
-        "",
+        "DATE-OR-FILE",
+        "only members that were modified at that time or later",
+        |text| Ok(Setting::Newer(text.to_vec(), "--after-date")),
+    )
+    .more(
+        "A value that begins with / or . is a file whose time of modification counts. Dates are @SECONDS, YYYY-MM-DD \
+         or 'YYYY-MM-DD HH:MM:SS', in local time unless a zone like Z or +0200 follows, or as in mails: \
+         '9 Sep 2001 01:46:40 +0000'. GNU tar knows more spellings, such as yesterday.",
     ),
     refused(Selection, "", &["one-file-system"], Value::None, READS_ONLY),
     flag(
@@ -876,12 +910,18 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         },
     )
     .more("Names with no more than that are left out."),
-    refused(
+    valued(
         Selection,
         "",
         &["transform", "xform"],
-        Value::Required("EXPRESSION"),
-        "--strip-components takes off leading directories",
+        "EXPRESSION",
+        "rename members by sed's s/REGEXP/REPLACEMENT/FLAGS",
+        |text| Ok(Setting::Transform(text.to_vec())),
+    )
+    .more(
+        "Flags are g, i, x (extended expressions) and a number; r, s and h limit it to names, targets of symbolic \
+         links and of hard links, R, S and H leave those alone. Several are joined by ; and flags=FLAGS; sets what \
+         holds for those that follow. It comes before --strip-components.",
     ),
     // What is printed.
     optional(
@@ -924,19 +964,21 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "-v prints to standard output",
     ),
     refused(Output, "l", &["check-links"], Value::None, READS_ONLY),
-    refused(
+    valued(
         Output,
         "",
         &["no-quote-chars"],
-        Value::Required("STRING"),
-        "--quoting-style chooses a style",
+        "STRING",
+        "undo --quote-chars for the characters of STRING",
+        |bytes| Ok(Setting::QuoteChars(bytes.to_vec(), false)),
     ),
-    refused(
+    valued(
         Output,
         "",
         &["quote-chars"],
-        Value::Required("STRING"),
-        "--quoting-style chooses a style",
+        "STRING",
+        "quote the characters of STRING too",
+        |bytes| Ok(Setting::QuoteChars(bytes.to_vec(), true)),
     ),
     valued(
         Output,
@@ -984,7 +1026,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Output,
         "",
         &["show-transformed-names", "show-stored-names"],
-        "names as they are after --strip-components",
+        "names as they are after --transform and --strip-components",
         || Setting::TransformedNames(true),
     ),
     optional(
@@ -1132,6 +1174,19 @@ pub(crate) const WARNINGS: &[&str] = &[
     "record-size",
     "failed-read",
 ];
+
+/// The library puts things below a destination only, so the directory has to be below it too.
+fn one_top_level(name: Option<&[u8]>) -> Result<Setting, Bad> {
+    if let Some(name) = name
+        && !names::is_safe(name)
+    {
+        return Err(Bad::Value(
+            "The directory has to be relative and without '..'; make it and use -C",
+        ));
+    }
+    let clean = |name| names::components(name).collect::<Vec<_>>().join(&b'/');
+    Ok(Setting::OneTopLevel(name.map(clean)))
+}
 
 fn named(format: CompressionFormat) -> Setting {
     Setting::Compression(Compression::Named(format))

@@ -174,6 +174,14 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
                 ("-X", _) => String::new(),
                 (_, operation) => format!("{}: ", cannot(operation)),
             };
+            if *option == "-N" {
+                let mut lines = with_help(b"Date sample file not found".to_vec());
+                lines.insert(
+                    0,
+                    Line::said(sentence![name(file, b":"), ": ", what, cause(why)]),
+                );
+                return lines;
+            }
             vec![
                 Line::said(sentence![name(file, b":"), ": ", what, cause(why)]),
                 not_recoverable,
@@ -272,6 +280,7 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         ),
         Condition::Unsupported(what) => about(format!("Cannot make a {what}, skipped").as_bytes()),
         Condition::NotFound => about(b"Not found in archive"),
+        Condition::OccurrenceNotFound => about(b"Required occurrence not found in archive"),
         Condition::OddTime { time, ahead } => about(odd_time(*time, *ahead).as_bytes()),
         Condition::NotStable {
             cause: why,

@@ -3,6 +3,7 @@
 //! Names of one letter are in `shorts` and can be bundled; all others are in `longs`, spelt with one dash or two.
 
 use durastar::plan::{Compression, CompressionFormat, DurabilityMode, Existing};
+use durastar::select::{check_star_pattern, transform};
 
 use crate::cli::number;
 use crate::cli::option::Category::{
@@ -164,10 +165,16 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "",
         &["pat", "pattern"],
         "PATTERN",
-        "members that match PATTERN: * ? and [...] are special",
+        "members that match PATTERN",
         pattern,
+    )
+    .more(
+        "? matches one character, * any number of them, slashes too, [...] one of a set; # stands before what is \
+         repeated any number of times, {...} groups, ! separates alternatives, % is nothing, ^ and $ are the ends of \
+         the name and \\ takes a meaning away. Several are alternatives. Members have to match names as well where some \
+         are given.",
     ),
-    flag(Selection, "V", &["not"], "members that do not match", || Setting::Invert),
+    flag(Selection, "V", &["not"], "members that match no pat=", || Setting::Invert),
     refused(Selection, "", &["notarg", "pax-c"], Value::None, "-not"),
     refused(Selection, "", &["match-tree", "pax-match", "pax-n"], Value::None, ""),
     valued(
@@ -182,10 +189,31 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Setting::KeepSlashes
     }),
     flag(Selection, "", &[".."], "restore members with .. in their names", || Setting::KeepDotDot),
-    refused(Selection, "", &["newer"], Value::Required("FILE"), ""),
-    refused(Selection, "", &["maxsize"], Value::Required("N"), ""),
+    valued(Selection, "", &["newer"], "FILE", "only members that are newer than FILE", |name| {
+        Ok(Setting::NewerThanFile(name.to_vec()))
+    }),
+    valued(Selection, "", &["maxsize"], "N", "no files larger than N times 1024 bytes", |word| {
+        number::star(word, 1024).map(Setting::MaxSize).ok_or(NUMBER)
+    })
+    .more("With a suffix, as for bs=, N counts those: maxsize=1000. is 1000 bytes."),
     refused(Selection, "", &["ctime", "nodump"], Value::None, READS_ONLY),
-    refused(Selection, "s", &[], Value::Required("/OLD/NEW/"), ""),
+    valued(
+        Selection,
+        "s",
+        &[],
+        "/OLD/NEW/[g]",
+        "rename members: NEW for the first match of the pattern OLD in a name",
+        |text| {
+            transform::parse_star(text)
+                .map(Setting::Substitution)
+                .map_err(|problem| Bad::Usage(format!("Bad substitution: {problem}.")))
+        },
+    )
+    .more(
+        "With g for all of them. OLD is as for pat=, & in NEW stands for what matched, and any character may stand for \
+         the slash. Of several the first that matches is the last one tried. A member of whose name nothing is left \
+         is left out.",
+    ),
     refused(Selection, "", &["one-file"], Value::None, ""),
     refused(Selection, "D", &["dodesc"], Value::None, READS_ONLY),
     refused(Selection, "M", &["xdev"], Value::None, READS_ONLY),
@@ -258,12 +286,16 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::Always,
     ),
     refused(Overwriting, "", &["ask-remove", "ask_remove"], Value::None, ""),
-    refused(
+    flag(
         Overwriting,
         "",
         &["remove-recursive", "remove_recursive"],
-        Value::None,
-        "remove what is in the way first",
+        "remove directories that are in the way with all that is in them",
+        || Setting::RemoveRecursively,
+    )
+    .more(
+        "With -U -remove-first directories of the archive are emptied too before they are restored. The directory that \
+         is extracted into is not, and nothing on other file systems is removed.",
     ),
     refused(Overwriting, "", &["keep-nonempty-dirs"], Value::None, ""),
     refused(
@@ -408,12 +440,9 @@ fn record(bytes: Option<u64>) -> Result<Setting, Bad> {
     Ok(Setting::RecordBytes(bytes))
 }
 
-/// star's patterns have operators that shells do not; taking them for plain characters would choose other members.
 fn pattern(text: &[u8]) -> Result<Setting, Bad> {
-    if text.iter().any(|byte| b"!#%{}^$".contains(byte)) {
-        return Err(Bad::Value(
-            "The operators ! # % { } ^ $ are not supported yet",
-        ));
+    match check_star_pattern(text) {
+        Ok(()) => Ok(Setting::Pattern(text.to_vec())),
+        Err(_) => Err(Bad::Value("Bad pattern")),
     }
-    Ok(Setting::Pattern(text.to_vec()))
 }

@@ -42,7 +42,7 @@ fn sample(name: &str) -> &'static str {
         "sync-window" => "8,1m",
         "sync-method" => "fsync",
         "fifo-size" | "record-size" => "64k",
-        "jobs" | "blocking-factor" | "strip-components" | "checkpoint" => "3",
+        "jobs" | "blocking-factor" | "strip-components" | "checkpoint" | "occurrence" => "3",
         "quoting-style" => "c",
         "totals" => "USR1",
         "warning" => "no-timestamp",
@@ -96,6 +96,9 @@ fn an_option_without_its_optional_value() {
     assert_eq!(settings("--checkpoint=7"), ["Checkpoint(7)"]);
     assert_eq!(settings("--checkpoint=-1"), ["Checkpoint(0)"]);
     assert_eq!(settings("--totals"), ["Totals"]);
+    assert_eq!(settings("--occurrence"), ["Occurrence(Some(1))"]);
+    assert_eq!(settings("--occurrence=0"), ["Occurrence(None)"]);
+    assert_eq!(settings("--one-top-level"), ["OneTopLevel(None)"]);
     assert_eq!(settings("--totals=SIGHUP").len(), 1);
     // Only an equals sign attaches it.
     assert_eq!(settings("--totals USR1").len(), 2);
@@ -113,6 +116,8 @@ fn values_that_cannot_be_used() {
         ("sync-method", "syncfs"),
         ("fifo-size", "big"),
         ("jobs", "0"),
+        ("one-top-level", "/a"),
+        ("one-top-level", "a/../b"),
         ("jobs", "-1"),
         ("blocking-factor", "0"),
         ("blocking-factor", "1k"),
@@ -309,6 +314,8 @@ fn mistakes_are_told_in_the_words_of_gnu_tar() {
         ("--record-size=0", "Invalid value for record_size"),
         ("--checkpoint=x", "--checkpoint value is not an integer"),
         ("--totals=x", "Unknown signal name: x"),
+        ("--occurrence=x", "x: Invalid number"),
+        ("--occurrence=-1", "-1: Invalid number"),
         (
             "--quoting-style=foo",
             "Unknown quoting style 'foo'. Try 'tar --quoting-style=help' to get a list.",

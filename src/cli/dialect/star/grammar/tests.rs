@@ -38,6 +38,8 @@ fn sample(name: &str) -> &'static str {
         "jobs" | "b" | "blocks" => "3",
         "bs" | "fs" | "fifo-size" => "64k",
         "umask" => "22",
+        "maxsize" => "4",
+        "s" => "/a/b/g",
         _ => "word",
     }
 }
@@ -151,12 +153,19 @@ fn numbers_count_in_their_units() {
 }
 
 #[test]
-fn patterns_with_operators_of_star_are_refused() {
-    assert_eq!(settings("-t pat=*.c").len(), 2);
-    assert!(matches!(
-        error("-t pat={a}!{b}"),
-        UsageError::BadValue { .. }
-    ));
+fn patterns_and_substitutions_are_looked_at() {
+    assert_eq!(settings("-t pat=*.c pattern={a}!{b}#c -V").len(), 4);
+    assert_eq!(said("-t pat={a"), "Bad pattern '{a'.");
+    assert_eq!(settings("-x -s /a/b/ s=,{c},d,g").len(), 3);
+    assert_eq!(
+        said("-x -s /a/b"),
+        "Bad substitution: not of the form s/expression/replacement/flags."
+    );
+    assert_eq!(said("-x -s /a/b/q"), "Bad substitution: unknown flag 'q'.");
+    assert_eq!(settings("-t maxsize=4")[1], "MaxSize(4096)");
+    assert_eq!(settings("-t maxsize=4.")[1], "MaxSize(4)");
+    assert_eq!(settings("-t maxsize=1m")[1], "MaxSize(1048576)");
+    assert_eq!(said("-t maxsize=x"), "Badly formed number 'x'.");
 }
 
 #[test]
