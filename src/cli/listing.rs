@@ -60,7 +60,7 @@ impl<'a> Listing<'a> {
             link: &member.link,
         };
         let options = Options {
-            verbose: detail > 1,
+            verbose: detail > 1 && !wishes.paths_only,
             numeric_owner: self.command.plan.extract.numeric_owner,
             block_number: wishes.block_number,
             detail: if wishes.full_time {
