@@ -316,6 +316,8 @@ pub enum Error {
     Decompression(String),
     /// A thread of the library panicked: a fault in durastar itself.
     Panic(&'static str),
+    /// The plan cannot be carried out; what is wrong with it.
+    Plan(String),
     /// The observer asked for the end.
     Stopped,
 }
@@ -339,7 +341,7 @@ impl fmt::Display for Error {
             Self::UnexpectedEnd { block } => {
                 write!(f, "unexpected end of archive at block {block}")
             }
-            Self::Decompression(what) => f.write_str(what),
+            Self::Decompression(what) | Self::Plan(what) => f.write_str(what),
             Self::Panic(thread) => write!(f, "internal error in thread {thread}"),
             Self::Stopped => f.write_str("stopped"),
         }

@@ -1,4 +1,33 @@
-//! durastar as a library.
+//! durastar as a library: tar archives restored as durably as a plan asks for.
+//!
+//! # The flow
+//!
+//! ```text
+//!  1 cli (the program's)  words of the command line  -> Plan    the last place that knows a dialect
+//!  2 engine               Plan                       -> threads started, members taken one by one, Outcome
+//!  3 filter               compressed bytes           -> plain bytes, on the reader's thread
+//!  4 fifo (a crate)       put: the reader's thread; get: the engine's
+//!  5 format               plain bytes, read in place -> Members with their data in spans
+//!  6 select               Member                     -> wanted or not, under which name
+//!  7 extract              Member and what is on disk -> files; contents written by several threads, names by one
+//!  8 commit               what was written           -> windows, barriers; members become settled
+//!  9 extract::fixup       directory modes and times, deepest first; then the last barrier
+//! ```
+//!
+//! # Rooms
+//!
+//! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `engine` may use all,
+//! `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, and the others use nothing. `tests/house.rs`
+//! holds this against the code. The file system is reached through [`disk`] only, the rest of the system through [`sys`].
+//!
+//! # Words
+//!
+//! A *member* is one object in an archive, a *block* 512 bytes, a *record* what is transferred at a time. The *FIFO* takes
+//! *puts* and gives *gets*. A *window* is what is made stable together in mode group, a *barrier* the call that does it,
+//! and a member is *settled* when a barrier that came after everything done to it has succeeded. A *complaint* is about
+//! one member, an *error* ends the run.
+//!
+//! The library prints nothing, never exits, and reads neither environment nor configuration.
 
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
@@ -12,6 +41,7 @@ pub mod format;
 pub mod member;
 pub mod observe;
 pub mod plan;
+pub mod render;
 pub mod select;
 pub mod stats;
 pub mod sys;

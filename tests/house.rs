@@ -111,7 +111,11 @@ fn names_package(text: &str, package: &str) -> bool {
 
 #[test]
 fn packages_are_told_from_names_that_end_like_theirs() {
-    for line in ["use tar::Header;", "    tar::Header::new_gnu()", "<tar::Header>"] {
+    for line in [
+        "use tar::Header;",
+        "    tar::Header::new_gnu()",
+        "<tar::Header>",
+    ] {
         assert!(names_package(line, "tar"), "{line}");
     }
     for line in [

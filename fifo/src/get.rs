@@ -13,7 +13,7 @@ use std::io::{self, BufRead, Read};
 /// When it is dropped the producer learns that nobody wants any more.
 #[derive(Debug)]
 pub struct Get {
-    head: Head,
+    pub(crate) head: Head,
 }
 
 impl Get {

@@ -57,7 +57,8 @@
 //! ```
 //!
 //! There the memory is a plain allocation written twice instead of mapped twice, in which loom watches each byte for
-//! a read and a write that are not in order. `cargo +nightly miri test -p durastar-fifo --lib` uses it too.
+//! a read and a write that are not in order. A model that stops is reported as a deadlock; since the ends are then
+//! dropped in a broken model, the test program may end with an abort instead of a summary.
 
 mod get;
 mod map;

@@ -99,7 +99,11 @@ fn loom_spans_in_any_order_feed_a_hungry_consumer() {
         put_byte(&mut put, 1).unwrap();
         put_byte(&mut put, 2).unwrap();
         let spans = [get.span(1), get.span(1)];
-        let workers = spans.map(|span| thread::spawn(move || drop(span)));
+        let workers = spans.map(|span| {
+            thread::spawn(move || {
+                assert!([1, 2].contains(&span[0]));
+            })
+        });
         let producer = thread::spawn(move || {
             let room = put.room(2).unwrap();
             room.copy_from_slice(&[3, 4]);

@@ -6,8 +6,10 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// The most that [`Put::fill_from`] asks for in one read(2).
-const READ_BYTES: usize = 256 << 10;
+/// The most that [`Put::fill_from`] asks for in one read(2). A consumer that is faster sleeps once for each read, so more
+/// is better, while what was read should still be in the processor's cache. A file of 675 MB in the page cache, through
+/// a ring of 8 MiB on two cores: 6.1 GB/s with 256 KiB, 6.6 with 512 KiB, 7.1 with 1 MiB.
+const READ_BYTES: usize = 1 << 20;
 
 /// Adds bytes to the ring.
 ///
@@ -16,7 +18,7 @@ const READ_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 #[must_use = "dropped without an end it is an error for the consumer"]
 pub struct Put {
-    tail: Tail,
+    pub(crate) tail: Tail,
     ended: bool,
 }
 
@@ -99,7 +101,7 @@ impl Put {
     /// Puts all that `reader` gives, and ends the stream, with the reader's error if it has one. Gives the number of
     /// bytes put, also when it ended with an error: that one is for the consumer.
     ///
-    /// As much is read at once as there is room for, up to 256 KiB, but bytes become readable in whole records only
+    /// As much is read at once as there is room for, up to 1 MiB, but bytes become readable in whole records only
     /// (the last one excepted), so that a reader that gives little at a time does not wake the consumer for each piece.
     /// A consumer that waits for more than whole records can give it gets what there is.
     pub fn fill_from(mut self, reader: &mut dyn Read) -> Result<u64, Aborted> {

@@ -212,19 +212,26 @@ impl Ring {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod checks {
     use super::*;
 
     impl Ring {
-        /// The producer is on its condition variable, or will be before anyone can pass the door.
+        /// The producer is, or was, on its condition variable, and nobody has woken it before this call.
         pub(crate) fn producer_sleeps(&self) -> bool {
-            self.waiting.put_wish.load(Acquire) != AWAKE
+            self.sleeps(&self.waiting.put_wish)
         }
 
         /// The same for the consumer.
         pub(crate) fn consumer_sleeps(&self) -> bool {
-            self.waiting.get_wish.load(Acquire) != AWAKE
+            self.sleeps(&self.waiting.get_wish)
+        }
+
+        fn sleeps(&self, wish: &AtomicU64) -> bool {
+            let wished = wish.load(Acquire) != AWAKE;
+            // Free only once the side with the wish is on its condition variable.
+            drop(lock(&self.waiting.door));
+            wished
         }
     }
 }

@@ -208,7 +208,16 @@ fn figures(dialect: Dialect, command: &Command, outcome: &Outcome, message: &Mes
         lines.extend(statistics::star_fifo(&stats.fifo));
     }
     let bytes = stats.input.archive_bytes;
-    if star && !wishes.no_statistics {
+    // star ends at once when it cannot open its archive.
+    let unopened = bytes == 0
+        && matches!(
+            outcome.error,
+            Some(Error::System {
+                operation: Operation::Open,
+                ..
+            })
+        );
+    if star && !wishes.no_statistics && !unopened {
         let record = match stats.input.record_bytes {
             0 => command.plan.archive.record_bytes as u64,
             bytes => bytes,

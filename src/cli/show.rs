@@ -10,11 +10,11 @@ use durastar::observe::{Observer, Verdict};
 use durastar::plan::Job;
 
 use super::assemble::Command;
+use super::dialect::voice;
 use super::dialect::voice::{Line, cause, name, sentence};
 use super::dialect::{Dialect, gnu, star};
-use super::listing::{Listing, quoted};
+use super::listing::Listing;
 use super::message::Message;
-use super::setting::Quoting;
 use super::signal::Live;
 use super::statistics;
 
@@ -189,7 +189,7 @@ impl Observer for Show<'_> {
                 text.extend_from_slice(name);
                 text.push(b'\0');
             } else {
-                quoted(Quoting::Escape, name, &mut text);
+                text.extend_from_slice(&voice::name(name, b""));
                 text.push(b'\n');
             }
         }

@@ -5,7 +5,6 @@
 
 mod source;
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
@@ -78,7 +77,6 @@ pub fn run_on<D: Disk>(
         plan,
         stats: Stats::default(),
         promise: Promise::NotMade,
-        prefixes: HashSet::new(),
         observer: Counting {
             observer,
             failures: 0,
@@ -157,8 +155,6 @@ struct Run<'a> {
     plan: &'a Plan,
     stats: Stats,
     promise: Promise,
-    /// Prefixes that were taken off names, and said.
-    prefixes: HashSet<(Vec<u8>, bool)>,
     observer: Counting<'a>,
 }
 
@@ -260,7 +256,8 @@ impl Run<'_> {
         archive: &[u8],
         output: &mut dyn Write,
     ) -> Result<(), Error> {
-        let mut selector = Selector::new(&self.plan.selection);
+        let mut selector = Selector::new(&self.plan.selection)
+            .map_err(|problem| Error::Plan(problem.to_string()))?;
         let mut result = match self.plan.job {
             Job::List => self.each_member(members, &mut selector, |run, member, chosen, _| {
                 run.observer.member(member, &chosen.name);
@@ -295,7 +292,7 @@ impl Run<'_> {
         &mut self,
         disk: &Arc<D>,
         members: &mut Members<S>,
-        selector: &mut Selector<'_>,
+        selector: &mut Selector,
     ) -> Result<(), Error> {
         let mut extractor =
             Extractor::<D, S::Span>::new(Arc::clone(disk), self.plan, sys::open_files())?;
@@ -310,7 +307,9 @@ impl Run<'_> {
                         member: &member,
                         name: &chosen.name,
                         link: &chosen.link,
-                        directory: chosen.directory,
+                        directory: chosen
+                            .directory
+                            .unwrap_or(self.plan.directories.len().saturating_sub(1)),
                     };
                     if let Err(error) = extractor.restore(&request, members, &mut self.observer) {
                         break Err(error);
@@ -341,7 +340,7 @@ impl Run<'_> {
     fn each_member<S: Source>(
         &mut self,
         members: &mut Members<S>,
-        selector: &mut Selector<'_>,
+        selector: &mut Selector,
         mut take: impl FnMut(&mut Self, &Member, &Chosen, &mut Members<S>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         loop {
@@ -357,10 +356,13 @@ impl Run<'_> {
     fn next<S: Source>(
         &mut self,
         members: &mut Members<S>,
-        selector: &mut Selector<'_>,
+        selector: &mut Selector,
     ) -> Result<Option<Step>, Error> {
         if self.observer.verdict() == Verdict::Stop {
             return Err(Error::Stopped);
+        }
+        if selector.finished() {
+            return Ok(None);
         }
         let member = match members.advance()? {
             Event::End => return Ok(None),
@@ -377,35 +379,22 @@ impl Run<'_> {
                 self.stats.restored.skipped += 1;
                 Ok(Some(Step::Pass))
             }
-            Choice::Take(mut chosen) => {
+            Choice::Take(chosen) => {
+                for remark in &chosen.remarks {
+                    self.observer
+                        .complaint(&Complaint::warning(b"", remark.condition()));
+                }
                 if self.plan.job != Job::List {
-                    if chosen.name.is_empty() {
-                        // Stripped of all its components.
+                    if chosen.dot_dot {
+                        self.observer
+                            .complaint(&Complaint::failure(&member.name, Condition::DotDot));
+                    }
+                    if chosen.dot_dot || chosen.name.is_empty() {
                         self.stats.restored.skipped += 1;
                         return Ok(Some(Step::Pass));
                     }
-                    self.say_prefixes(&chosen);
                 }
-                chosen.directory = chosen
-                    .directory
-                    .min(self.plan.directories.len().saturating_sub(1));
                 Ok(Some(Step::Take(member, chosen)))
-            }
-        }
-    }
-
-    /// Says once of each prefix that it was taken off.
-    fn say_prefixes(&mut self, chosen: &Chosen) {
-        for (prefix, link) in [
-            (&chosen.removed_prefix, false),
-            (&chosen.removed_link_prefix, true),
-        ] {
-            if !prefix.is_empty() && self.prefixes.insert((prefix.clone(), link)) {
-                let condition = Condition::PrefixRemoved {
-                    prefix: prefix.clone(),
-                    link,
-                };
-                self.observer.complaint(&Complaint::warning(b"", condition));
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::error::{Complaint, Operation};
 use crate::observe::Inbox;
 
 /// Tasks that travel together: waking a writer costs more than a small file.
-const BATCH_TASKS: usize = 32;
+pub(super) const BATCH_TASKS: usize = 32;
 /// Contents that travel together; with the queue a fraction of the default ring.
 const BATCH_BYTES: usize = 256 << 10;
 
@@ -145,6 +145,7 @@ struct Pool<D: Disk, S> {
     queue: Sender<Vec<Task<D, S>>>,
     batch: Vec<Task<D, S>>,
     batch_bytes: usize,
+    batch_tasks: usize,
     in_flight: Arc<InFlight>,
     threads: Vec<JoinHandle<()>>,
     waited: Duration,
@@ -159,9 +160,11 @@ pub(super) struct Executor<D: Disk, S> {
 }
 
 impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
-    /// With one job everything is done on the calling thread, in order.
-    pub(super) fn new(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize) -> Self {
-        let pool = (jobs > 1).then(|| Pool::start(disk, inbox, jobs)).flatten();
+    /// With one job everything is done on the calling thread, in order; otherwise up to `batch_tasks` travel together.
+    pub(super) fn new(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize, batch_tasks: usize) -> Self {
+        let pool = (jobs > 1)
+            .then(|| Pool::start(disk, inbox, jobs, batch_tasks))
+            .flatten();
         let pool = pool.map(|pool| Rc::new(RefCell::new(pool)));
         Self {
             disk: Arc::clone(disk),
@@ -240,7 +243,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Executor<D, S> {
 }
 
 impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Pool<D, S> {
-    fn start(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize) -> Option<Self> {
+    fn start(disk: &Arc<D>, inbox: &Arc<Inbox>, jobs: usize, batch_tasks: usize) -> Option<Self> {
         let (queue, work) = bounded(2 * jobs);
         let in_flight = Arc::new(InFlight::default());
         let threads: Vec<_> = (0..jobs)
@@ -262,6 +265,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Pool<D, S> {
             queue,
             batch: Vec::new(),
             batch_bytes: 0,
+            batch_tasks,
             in_flight,
             threads,
             waited: Duration::ZERO,
@@ -271,7 +275,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Pool<D, S> {
     fn add(&mut self, task: Task<D, S>) {
         self.batch_bytes += task.data.as_ref().map_or(0, |data| data.as_ref().len());
         self.batch.push(task);
-        if self.batch.len() >= BATCH_TASKS || self.batch_bytes >= BATCH_BYTES {
+        if self.batch.len() >= self.batch_tasks || self.batch_bytes >= BATCH_BYTES {
             self.flush();
         }
     }
@@ -281,7 +285,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + 'static> Pool<D, S> {
             return;
         }
         self.batch_bytes = 0;
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH_TASKS));
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(self.batch_tasks));
         self.in_flight.change(|batches| *batches += 1);
         let rejected = match self.queue.try_send(batch) {
             Ok(()) => return,

@@ -7,8 +7,8 @@ use std::ffi::CString;
 
 use super::acl::{self, Lookup};
 use crate::member::{Kind, Member};
-use crate::plan::{Extract, XattrSelection};
-use crate::select::pattern;
+use crate::plan::{Extract, Pattern, XattrSelection};
+use crate::select::glob::{Glob, Rules};
 use crate::sys;
 
 /// Kernel names of the attributes that hold ACLs.
@@ -138,12 +138,20 @@ fn is_selected(name: &[u8], extract: &Extract) -> bool {
     };
     let included = match include.as_slice() {
         [] => name.starts_with(b"user."),
-        patterns => patterns.iter().any(|wanted| pattern::matches(wanted, name)),
+        patterns => patterns.iter().any(|wanted| matches(wanted, name)),
     };
-    included
-        && !exclude
-            .iter()
-            .any(|unwanted| pattern::matches(unwanted, name))
+    included && !exclude.iter().any(|unwanted| matches(unwanted, name))
+}
+
+/// Attribute names have no directories: a pattern matches the whole of one.
+fn matches(pattern: &Pattern, name: &[u8]) -> bool {
+    let rules = Rules {
+        match_slash: true,
+        ignore_case: pattern.ignore_case,
+        leading_directory: false,
+        anchored: true,
+    };
+    Glob::new(&pattern.text, rules).matches(name)
 }
 
 fn percent_decoded(text: &[u8]) -> Vec<u8> {

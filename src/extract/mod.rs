@@ -2,7 +2,7 @@
 //!
 //! One thread decides, in archive order, and does everything that makes, removes or replaces a name; so the same name
 //! twice is simply made twice, and the last one wins. Contents and metadata of regular files go through the open file
-//! to the [`executor`]'s threads, which need no order. What directories need at the end waits in [`fixup`].
+//! to the `executor`'s threads, which need no order. What directories need at the end waits in `fixup`.
 //! Nothing here syncs: that is `commit`'s.
 
 mod acl;
@@ -27,10 +27,10 @@ use crate::error::{Complaint, Condition, Error, Operation};
 use crate::member::{Extent, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Inbox, Observer, Verdict};
 use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
-use crate::select::names::{components, has_dot_dot, is_absolute};
+use crate::select::names::{components, has_dot_dot};
 use crate::stats;
 use crate::sys;
-use executor::{Executor, Writing};
+use executor::{BATCH_TASKS, Executor, Writing};
 use extras::Extras;
 use fixup::Fixups;
 use place::{Blocked, MakeMissing, Places, c_string};
@@ -121,7 +121,12 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             },
         )?;
         let jobs = jobs(plan);
-        let executor = Executor::new(&disk, &inbox, jobs);
+        // Where each file is waited for on its own, a writer that has several would only make the others wait.
+        let batch = match plan.durability.mode {
+            DurabilityMode::Each => 1,
+            _ => BATCH_TASKS,
+        };
+        let executor = Executor::new(&disk, &inbox, jobs, batch);
         let threads = if jobs == 1 { 1 } else { jobs.max(SYNC_THREADS) };
         let committer = Committer::new(
             Arc::clone(&disk),
@@ -365,7 +370,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&path[..0], &path[..]),
         };
-        let absolute = self.plan.selection.absolute_names && is_absolute(name);
+        let absolute = self.plan.selection.absolute_names && name.starts_with(b"/");
         let name = if last.is_empty() {
             Ok(c".".into())
         } else {
@@ -813,7 +818,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             None => (&path[..0], &path[..]),
         };
         let source_name = c_string(last).map_err(failure)?;
-        let absolute = self.plan.selection.absolute_names && is_absolute(link);
+        let absolute = self.plan.selection.absolute_names && link.starts_with(b"/");
         let source = match self.places.find(request.directory, absolute, parent, None) {
             Ok(source) => source,
             Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),

@@ -1,43 +1,80 @@
-//! Compressed streams, one after the other.
+//! Compressed streams, one after the other: the part of a decoder that is the same for every format.
+//!
+//! The codecs get their input in slices and say how much of it they took, so that what comes before an error is still
+//! delivered: what a damaged archive holds up to there is good. An error stays: no later read makes it look like an end.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
-use bzip2::bufread::BzDecoder;
-use flate2::bufread::GzDecoder;
-use liblzma::bufread::XzDecoder;
-use liblzma::stream::Stream;
-use lz4_flex::frame::FrameDecoder;
-
+use super::codec::{self, Codec, Failure, State};
 use super::input::Input;
-use super::{Format, LZMA_MEMORY, detect};
+use super::{Format, Workers, detect};
 
-/// The decoder of the stream that is being read.
-enum Codec {
-    Gzip(GzDecoder<Input>),
-    Bzip2(BzDecoder<Input>),
-    /// xz, lzma and lzip.
-    Lzma(XzDecoder<Input>),
-    Zstd(Box<zstd::Decoder<'static, Input>>),
-    Lz4(Box<FrameDecoder<Input>>),
-}
+/// What stands between two streams, or after the last.
+const NEXT_BYTES: usize = 16;
 
 /// All streams of an input.
 pub(super) struct Streams {
     format: Format,
-    /// `None` after the end and after an error.
-    codec: Option<Codec>,
+    workers: Workers,
+    input: Input,
+    codec: Option<Box<dyn Codec>>,
+    end: End,
+}
+
+/// How it ended, if it has.
+enum End {
+    NotYet,
+    Good,
+    /// This and everything later is the error.
+    Failed(io::ErrorKind, String),
+    /// The same for what the system said.
+    System(i32),
 }
 
 impl Streams {
-    pub(super) fn new(format: Format, input: Input) -> io::Result<Self> {
-        let mut streams = Self {
+    /// Starts with the first stream, which the input is known to begin with.
+    ///
+    /// # Errors
+    /// There is not enough memory for the decoder.
+    pub(super) fn new(format: Format, workers: Workers, input: Input) -> io::Result<Self> {
+        let codec = codec::start(format, workers)?;
+        Ok(Self {
             format,
+            workers,
+            input,
+            codec: Some(codec),
+            end: End::NotYet,
+        })
+    }
+
+    /// The same when skippable frames are all that was seen, which zstd and LZ4 have in common.
+    ///
+    /// # Errors
+    /// The input cannot be read, or ends within such a frame.
+    pub(super) fn after_skippable(mut input: Input) -> io::Result<Self> {
+        let mut streams = Self {
+            format: Format::Zstd,
+            workers: Workers::NONE,
+            input: Input::empty(),
             codec: None,
+            end: End::NotYet,
         };
-        streams.begin(input, true, &mut Vec::new())?;
+        skip_frames(&mut input).map_err(|failure| streams.explain(failure))?;
+        if detect(input.peek(NEXT_BYTES)?) == Format::Lz4 {
+            streams.format = Format::Lz4;
+        }
+        streams.input = input;
         Ok(streams)
     }
 
+    pub(super) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Decompresses into `buffer`.
+    ///
+    /// # Errors
+    /// The data are damaged, or reading them failed.
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -46,136 +83,141 @@ impl Streams {
         if buffer.is_empty() {
             return Ok(0);
         }
-        while let Some(codec) = &mut self.codec {
-            let result = match codec {
-                Codec::Gzip(decoder) => decoder.read(buffer),
-                Codec::Bzip2(decoder) => decoder.read(buffer),
-                Codec::Lzma(decoder) => decoder.read(buffer),
-                Codec::Zstd(decoder) => decoder.read(buffer),
-                Codec::Lz4(decoder) => decoder.read(buffer),
+        loop {
+            match &self.end {
+                End::NotYet => {}
+                End::Good => return Ok(0),
+                End::Failed(kind, what) => return Err(io::Error::new(*kind, what.clone())),
+                End::System(number) => return Err(io::Error::from_raw_os_error(*number)),
+            }
+            let Some(codec) = &mut self.codec else {
+                let next = self.next(warnings);
+                self.keep(next);
+                continue;
             };
-            match result {
-                Ok(0) => {}
-                Ok(count) => return Ok(count),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            let (count, state) = codec.decode(&mut self.input, buffer);
+            match state {
+                Ok(State::More) => {}
+                Ok(State::End) => self.codec = None,
                 Err(error) => {
-                    self.codec = None;
-                    return Err(self.explain(error));
+                    let error = self.explain(error);
+                    self.keep(Err(error));
                 }
             }
-            let input = match self.codec.take() {
-                Some(Codec::Gzip(decoder)) => decoder.into_inner(),
-                Some(Codec::Bzip2(decoder)) => decoder.into_inner(),
-                Some(Codec::Zstd(decoder)) => decoder.finish(),
-                Some(Codec::Lz4(decoder)) => decoder.into_inner(),
-                Some(Codec::Lzma(decoder)) => decoder.into_inner(),
-                None => break,
-            };
-            self.begin(input, false, warnings)?;
+            if count > 0 {
+                return Ok(count);
+            }
         }
-        Ok(0)
     }
 
-    /// Starts the next stream, if there is one. After the last, zeros say nothing and anything else is worth a warning.
-    fn begin(
-        &mut self,
-        mut input: Input,
-        first: bool,
-        warnings: &mut Vec<String>,
-    ) -> io::Result<()> {
-        if matches!(self.format, Format::Zstd | Format::Lz4) {
-            skip_frames(&mut input)?;
+    /// Starts the next stream, if there is one.
+    ///
+    /// After the last one zeros say nothing: tapes and `dd` leave them. gzip(1), bzip2(1) and lz4(1) warn about anything
+    /// else, lzip(1) ignores it unless it looks like a damaged member, and xz(1) and zstd(1) fail. So do we: it may be a
+    /// stream whose beginning was damaged.
+    fn next(&mut self, warnings: &mut Vec<String>) -> io::Result<()> {
+        if self.format == Format::Xz {
+            // Stream padding. It should be a multiple of four bytes; one that is not comes from a tape.
+            only_zeros(&mut self.input)?;
+        } else if matches!(self.format, Format::Zstd | Format::Lz4) {
+            skip_frames(&mut self.input).map_err(|failure| self.explain(failure))?;
         }
-        if self.format == Format::Xz && !first {
-            skip_padding(&mut input)?;
-        }
-        let next = input.peek(16)?;
-        if !first && (detect(next) != self.format || matches!(self.format, Format::Lzma)) {
-            let rest = only_zeros(&mut input)?;
-            if !rest {
-                warnings.push(format!("{}: trailing garbage ignored", self.format.name()));
-            }
+        let next = self.input.peek(NEXT_BYTES)?;
+        let found = detect(next);
+        if found == self.format && self.format != Format::Lzma {
+            self.codec = Some(codec::start(self.format, self.workers)?);
             return Ok(());
         }
-        let failed = |error: liblzma::stream::Error| self.explain(error.into());
-        self.codec = Some(match self.format {
-            Format::Gzip => Codec::Gzip(GzDecoder::new(input)),
-            Format::Bzip2 => Codec::Bzip2(BzDecoder::new(input)),
-            Format::Xz => {
-                let stream = Stream::new_stream_decoder(LZMA_MEMORY, 0).map_err(failed)?;
-                Codec::Lzma(XzDecoder::new_stream(input, stream))
-            }
-            Format::Lzma => {
-                let stream = Stream::new_lzma_decoder(LZMA_MEMORY).map_err(failed)?;
-                Codec::Lzma(XzDecoder::new_stream(input, stream))
-            }
-            Format::Lzip => {
-                let stream = Stream::new_lzip_decoder(LZMA_MEMORY, 0).map_err(failed)?;
-                Codec::Lzma(XzDecoder::new_stream(input, stream))
-            }
-            Format::Zstd => {
-                Codec::Zstd(Box::new(zstd::Decoder::with_buffer(input)?.single_frame()))
-            }
-            Format::Lz4 => Codec::Lz4(Box::new(FrameDecoder::new(input))),
-            Format::Plain | Format::Compress => return Ok(()),
-        });
-        Ok(())
-    }
-
-    /// What the library says, with the format's name; what the system says stays as it is.
-    fn explain(&self, error: io::Error) -> io::Error {
-        if error.raw_os_error().is_some() {
-            return error;
+        let damaged_lzip = next
+            .iter()
+            .zip(b"LZIP")
+            .filter(|(byte, magic)| byte == magic)
+            .count()
+            >= 2;
+        self.end = End::Good;
+        if only_zeros(&mut self.input)? {
+            return Ok(());
         }
         let name = self.format.name();
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => io::Error::new(
+        match self.format {
+            Format::Xz | Format::Zstd | Format::Lzma => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{name}: unknown data after the end of the compressed data"),
+            )),
+            Format::Lzip if damaged_lzip => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "lzip: corrupt header in multimember file",
+            )),
+            Format::Lzip => Ok(()),
+            _ => {
+                warnings.push(format!(
+                    "{name}: decompression OK, trailing garbage ignored"
+                ));
+                Ok(())
+            }
+        }
+    }
+
+    fn keep(&mut self, result: io::Result<()>) {
+        let Err(error) = result else {
+            return;
+        };
+        self.codec = None;
+        self.end = match error.raw_os_error() {
+            Some(number) => End::System(number),
+            None => End::Failed(error.kind(), error.to_string()),
+        };
+    }
+
+    /// What the library says, with the format's name; what the input says stays as it is.
+    fn explain(&self, error: Failure) -> io::Error {
+        let name = self.format.name();
+        match error {
+            Failure::Input(error) => error,
+            Failure::Truncated => io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 format!("{name}: unexpected end of compressed data"),
             ),
-            _ => io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{name}: compressed data is damaged: {error}"),
-            ),
-        }
-    }
-}
-
-/// Passes over skippable frames (RFC 8878, section 3.1.2; the LZ4 frame format has the same).
-fn skip_frames(input: &mut Input) -> io::Result<()> {
-    while let [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d] = *input.peek(8)? {
-        let mut left = 8 + u64::from(u32::from_le_bytes([a, b, c, d]));
-        while left > 0 {
-            let there = input.fill_buf()?.len();
-            if there == 0 {
-                return Ok(());
+            Failure::Damaged(what) => {
+                io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {what}"))
             }
-            let step = usize::try_from(left).unwrap_or(usize::MAX).min(there);
-            input.consume(step);
-            left -= step as u64;
+            Failure::Memory(what) => {
+                io::Error::new(io::ErrorKind::OutOfMemory, format!("{name}: {what}"))
+            }
+        }
+    }
+}
+
+/// Whether it is the magic number of a skippable frame (RFC 8878, section 3.1.2; the LZ4 frame format has the same).
+pub(super) fn is_skippable(first: &[u8]) -> bool {
+    matches!(first, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+fn skip_frames(input: &mut Input) -> Result<(), Failure> {
+    while is_skippable(input.peek(4).map_err(Failure::Input)?) {
+        let mut head = [0; 8];
+        codec::exact(input, &mut head)?;
+        let [.., a, b, c, d] = head;
+        let length = u32::from_le_bytes([a, b, c, d]).into();
+        if input.skip(length).map_err(Failure::Input)? < length {
+            return Err(Failure::Truncated);
         }
     }
     Ok(())
 }
 
-/// Passes over the zeros that may stand between xz streams, four at a time.
-fn skip_padding(input: &mut Input) -> io::Result<()> {
-    while input.peek(4)? == [0; 4] {
-        input.consume(4);
-    }
-    Ok(())
-}
-
-/// Whether nothing but zeros follows. Reads to the end, or to the first byte that is none.
+/// Takes zeros, up to the first byte that is none. Says whether there is no such byte.
 fn only_zeros(input: &mut Input) -> io::Result<bool> {
     loop {
         let there = input.fill_buf()?;
-        if there.iter().any(|byte| *byte != 0) {
-            return Ok(false);
+        if there.is_empty() {
+            return Ok(true);
         }
-        match there.len() {
-            0 => return Ok(true),
-            count => input.consume(count),
+        let zeros = there.iter().take_while(|byte| **byte == 0).count();
+        let other = zeros < there.len();
+        input.consume(zeros);
+        if other {
+            return Ok(false);
         }
     }
 }

@@ -4,8 +4,10 @@
 //! dialect, so tests compare plans. Everything the library needs to know is here: it reads neither the environment nor
 //! any configuration.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+
+use crate::member::Timestamp;
 
 /// The default record: 20 blocks of 512 bytes (POSIX pax, `-b`).
 pub const RECORD_BYTES: usize = 20 * 512;
@@ -135,6 +137,130 @@ pub struct Selection {
     pub invert: bool,
     /// Only the contents of these: members before the first that is named so are passed over (`-K`).
     pub starting_at: Option<Vec<u8>>,
+    /// Patterns in star's syntax (`pat=`): a member has to match one of them as well as [`Selection::wanted`]; empty for
+    /// no such rule.
+    pub star_patterns: Vec<StarPattern>,
+    /// Members that match none of [`Selection::star_patterns`] are taken instead (star's `-not`, `-V`).
+    pub invert_star_patterns: bool,
+    /// Only the so-many-th member of each name asked for, counted from 1 (`--occurrence`).
+    pub occurrence: Option<NonZeroU64>,
+    /// Members older than this are left out.
+    pub newer: Option<DateLimit>,
+    /// Regular files larger than so many bytes are left out (star's `maxsize=`).
+    pub max_size: Option<u64>,
+    /// Substitutions on names, in the order in which they are made (`--transform`).
+    pub transforms: Vec<Transform>,
+    /// A directory that every name is put below unless it is there already (`--one-top-level`): relative, without `..`.
+    pub one_top_level: Option<Vec<u8>>,
+}
+
+/// A pattern in star's syntax: `? * [...]`, `#` for repetition, `{...}` for groups, `!` for or, `%` for nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StarPattern {
+    /// The pattern.
+    pub text: Vec<u8>,
+    /// Index into [`Plan::directories`].
+    pub directory: usize,
+}
+
+/// How old a member may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DateLimit {
+    /// The limit.
+    pub time: Timestamp,
+    /// Which of a member's times is compared.
+    pub stamp: Stamp,
+    /// Whether a member of exactly this time is taken (GNU tar's dates) or left out (newer than a file, star).
+    pub inclusive: bool,
+}
+
+/// One of a member's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stamp {
+    /// Last change of the contents: what GNU tar compares on reading, for `--newer` and `--newer-mtime` alike.
+    Modified,
+    /// Last change of the inode where the archive has it, of the contents otherwise (star's `-ctime`).
+    Changed,
+}
+
+/// One substitution on names, `s/pattern/replacement/flags`, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transform {
+    /// The expression that is looked for.
+    pub pattern: Vec<u8>,
+    /// How it is written.
+    pub syntax: Syntax,
+    /// Upper and lower case are the same (`i`; ASCII).
+    pub ignore_case: bool,
+    /// What stands in for a match.
+    pub replacement: Vec<Replacement>,
+    /// The first match that is replaced, counted from 1; a name with fewer stays as it is.
+    pub from_match: NonZeroUsize,
+    /// Whether the matches after that one are replaced too (`g`).
+    pub all_matches: bool,
+    /// Which names this is about.
+    pub scope: Scope,
+    /// Once this one has replaced something in a name, the ones after it leave that name alone (star, pax).
+    pub last: bool,
+}
+
+/// How an expression is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Syntax {
+    /// POSIX basic regular expressions, with the additions of GNU.
+    Basic,
+    /// POSIX extended regular expressions, with the additions of GNU.
+    Extended,
+    /// As [`StarPattern`].
+    Star,
+}
+
+/// A piece of a replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// These bytes.
+    Text(Vec<u8>),
+    /// What this group matched; 0 for the whole match.
+    Group(usize),
+    /// Letters from here on (or the next one) become upper or lower case.
+    Case(Case),
+}
+
+/// Case conversion in a replacement (ASCII letters).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Case {
+    /// `\U`: upper case until [`Case::Keep`].
+    Upper,
+    /// `\L`: lower case until [`Case::Keep`].
+    Lower,
+    /// `\u`: the next byte in upper case.
+    NextUpper,
+    /// `\l`: the next byte in lower case.
+    NextLower,
+    /// `\E`: as it is from here on.
+    Keep,
+}
+
+/// Which names a substitution is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// Members' own names (`r`, not `R`).
+    pub names: bool,
+    /// Targets of hard links (`h`, not `H`).
+    pub hard_links: bool,
+    /// Targets of symbolic links (`s`, not `S`).
+    pub symlinks: bool,
+}
+
+impl Default for Scope {
+    /// All of them, as GNU tar.
+    fn default() -> Self {
+        Self {
+            names: true,
+            hard_links: true,
+            symlinks: true,
+        }
+    }
 }
 
 /// A member asked for by name or pattern.

@@ -233,7 +233,8 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
             };
             about(&sentence![cannot(*operation), target, ": ", cause(why)])
         }
-        Condition::LoneZeroBlock(block) => format!("A lone zero block at {block}").into_bytes(),
+        // Ours are counted from 0, GNU tar's from 1.
+        Condition::LoneZeroBlock(block) => format!("A lone zero block at {}", block + 1).into_bytes(),
         Condition::BadHeader(_) => b"Skipping to next header".to_vec(),
         Condition::BadExtension(what) => {
             about(&sentence!["Malformed extended header: ", name(what.as_bytes(), b"")])
@@ -345,7 +346,9 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
             PREVIOUS_ERRORS,
         ),
         Error::UnexpectedEnd { .. } => (b"Unexpected EOF in archive".to_vec(), NOT_RECOVERABLE),
-        Error::Decompression(what) => (name(what.as_bytes(), b""), NOT_RECOVERABLE),
+        Error::Decompression(what) | Error::Plan(what) => {
+            (name(what.as_bytes(), b""), NOT_RECOVERABLE)
+        }
         Error::Stopped => return Vec::new(),
         other => (other.to_string().into_bytes(), NOT_RECOVERABLE),
     };
