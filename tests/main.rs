@@ -1,5 +1,6 @@
 //! The program and the library as their users meet them: one binary, one module a job.
 
+mod extract;
 mod house;
 mod support;
 

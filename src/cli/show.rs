@@ -123,7 +123,11 @@ impl<'a> Show<'a> {
                 gnu::voice::warning_keyword(complaint).is_some_and(|keyword| !self.is_on(keyword))
             }
             Dialect::Star => {
-                !self.is_on("") || matches!(complaint.condition, Condition::OddTime { .. })
+                !self.is_on("")
+                    || matches!(
+                        complaint.condition,
+                        Condition::OddTime { .. } | Condition::Kept
+                    )
             }
         }
     }

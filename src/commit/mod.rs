@@ -403,6 +403,3 @@ fn not_stable(path: &[u8], cause: io::Error, members: u64) -> Complaint {
     let name = if path.is_empty() { b"." } else { path };
     Complaint::failure(name, Condition::NotStable { cause, members })
 }
-
-#[cfg(test)]
-mod tests;

@@ -270,8 +270,8 @@ impl Run<'_> {
             }),
             Job::ExtractToOutput => {
                 self.each_member(members, &mut selector, |run, member, chosen, members| {
+                    run.observer.member(member, &chosen.name);
                     if member.kind == Kind::Regular {
-                        run.observer.member(member, &chosen.name);
                         run.stats.restored.members += 1;
                         run.stats.restored.files += 1;
                         run.stats.restored.file_bytes += member.size;

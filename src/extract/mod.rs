@@ -285,9 +285,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             return self.directory(request, first, observer);
         }
         let spot = self.spot(request)?;
-        if let Existing::KeepNotOlder { .. } = self.plan.extract.existing {
-            self.refuse_not_newer(&spot, member)?;
-        }
+        self.refuse_not_newer(&spot, member)?;
         observer.member(member, request.name);
         if self.plan.extract.existing == Existing::RemoveFirst
             && self
@@ -295,7 +293,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 .stat_at(&spot.directory.handle, &spot.name)
                 .is_ok()
         {
-            self.clear_way(&spot, Operation::Open)?;
+            self.clear_way(&spot, Operation::Remove)?;
         }
         self.warn_of_odd_time(request, observer);
         match member.kind {
@@ -404,9 +402,15 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
 
     /// star's rule and GNU tar's `--keep-newer-files`.
     fn refuse_not_newer(&mut self, spot: &Spot<D>, member: &Member) -> Result<(), Refusal> {
+        let Existing::KeepNotOlder { directories, .. } = self.plan.extract.existing else {
+            return Ok(());
+        };
         let is_newer = |disk: &D| {
             disk.stat_at(&spot.directory.handle, &spot.name)
-                .is_ok_and(|stat| stat.mtime >= member.mtime)
+                .is_ok_and(|stat| {
+                    // Where directories are not asked for their time, one does not keep a file away either.
+                    stat.mtime >= member.mtime && (directories || stat.kind != FileKind::Directory)
+                })
         };
         if !is_newer(&self.disk) {
             return Ok(());
@@ -458,14 +462,29 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             };
             match error.raw_os_error() {
                 Some(errno::EEXIST) if attempts < 4 => match self.plan.extract.existing {
-                    Existing::KeepSilently => return Err(Refusal::Silent),
+                    Existing::KeepSilently => {
+                        return Err(Complaint::warning(&spot.shown, Condition::Kept).into());
+                    }
                     Existing::KeepComplain => return Err(failure(error).into()),
+                    // Overwriting is not removing.
+                    Existing::Overwrite
+                        if operation == Operation::Open && self.is_directory(spot) =>
+                    {
+                        let cause = std::io::Error::from_raw_os_error(errno::EISDIR);
+                        return Err(failure(cause).into());
+                    }
                     _ => self.clear_way(spot, operation)?,
                 },
                 Some(errno::EMFILE | errno::ENFILE) if attempts < 2 => self.relieve(observer),
                 _ => return Err(failure(error).into()),
             }
         }
+    }
+
+    fn is_directory(&self, spot: &Spot<D>) -> bool {
+        self.disk
+            .stat_at(&spot.directory.handle, &spot.name)
+            .is_ok_and(|stat| stat.kind == FileKind::Directory)
     }
 
     /// Open files have run out: settle what keeps them open, close the rest.
@@ -510,7 +529,10 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         match result {
             Err(error) if error.raw_os_error() == Some(errno::ENOENT) => Ok(()),
             // GNU tar says what it could not make, and why: what is there is a directory with something in it.
-            Err(error) if error.raw_os_error() == Some(errno::ENOTEMPTY) => {
+            Err(error)
+                if error.raw_os_error() == Some(errno::ENOTEMPTY)
+                    && operation != Operation::Remove =>
+            {
                 let exists = std::io::Error::from_raw_os_error(errno::EEXIST);
                 Err(Complaint::system(&spot.shown, operation, exists).into())
             }
@@ -921,6 +943,14 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let attributes = self.attributes(request);
         let mode = attributes.mode.unwrap_or(0o700);
         let mut exists = there.is_some_and(|stat| stat.kind == FileKind::Directory);
+        // As GNU tar has it, existing files are kept with their metadata, and a directory is worth no complaint.
+        match self.plan.extract.existing {
+            Existing::KeepSilently if there.is_some() => {
+                return Err(Complaint::warning(&spot.shown, Condition::Kept).into());
+            }
+            Existing::KeepComplain if exists => return Ok(()),
+            _ => {}
+        }
         if exists
             && self.plan.extract.existing == Existing::RemoveFirst
             && self.may_remove_tree(&spot)
@@ -958,8 +988,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let begun = self.committer.begin_late(request.name, &spot.directory);
         let ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
-        let keep =
-            there.is_some() && self.plan.extract.existing_directories == ExistingDirectories::Keep;
+        let keep = exists && self.plan.extract.existing_directories == ExistingDirectories::Keep;
         if keep {
             ticket.finish();
         } else {

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -108,10 +111,30 @@ pub struct Program {
     input: Option<Vec<u8>>,
 }
 
+/// Longer than any run takes, however busy the machine: a program that still runs then hangs.
+const FOREVER: Duration = Duration::from_secs(120);
+
 impl Program {
     pub fn words(mut self, words: &[impl AsRef<OsStr>]) -> Self {
         self.command.args(words);
         self
+    }
+
+    /// Where it runs, below or outside of the scratch directory.
+    pub fn at(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    /// Its standard input is this file.
+    pub fn from_file(mut self, path: &Path) -> Self {
+        self.command.stdin(File::open(path).expect("readable"));
+        self
+    }
+
+    /// For what the other functions do not offer.
+    pub fn command(self) -> Command {
+        self.command
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -136,11 +159,154 @@ impl Program {
             // It may end before it has read everything.
             std::thread::spawn(move || drop(pipe.write_all(&bytes)))
         });
+        let (ended, watch) = mpsc::channel::<()>();
+        let id = child.id().to_string();
+        let watchdog = std::thread::spawn(move || {
+            if watch.recv_timeout(FOREVER) == Err(mpsc::RecvTimeoutError::Timeout) {
+                // Its output then ends, and the test fails by the signal.
+                drop(Command::new("kill").args(["-9", &id]).status());
+            }
+        });
         let output = child.wait_with_output().expect("the program ends");
+        drop(ended);
+        watchdog.join().expect("the watchdog ends");
         if let Some(feeder) = feeder {
             feeder.join().expect("the feeder ends");
         }
         Ran::from(output)
+    }
+}
+
+/// The program named like the one under test behind another one, as strace(1) or setpriv(1) start it.
+pub fn behind(work: &Workdir, wrapper: &[&str], words: &[&str]) -> Program {
+    let mut command = Command::new(wrapper[0]);
+    command
+        .args(&wrapper[1..])
+        .arg(env!("CARGO_BIN_EXE_durastar"))
+        .args(words)
+        .current_dir(work.path(""))
+        .stdin(Stdio::null())
+        .env_clear()
+        .env("LC_ALL", "C.UTF-8")
+        .env("TZ", "UTC");
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    Program {
+        command,
+        input: None,
+    }
+}
+
+/// Whether `tar` is GNU tar, whose words the tests compare with; if not, says that what needs it is skipped.
+pub fn has_gnu_tar() -> bool {
+    let version = Command::new("tar").arg("--version").output();
+    let found = version.is_ok_and(|output| output.stdout.starts_with(b"tar (GNU tar)"));
+    if !found {
+        eprintln!("skipped, as GNU tar is not installed");
+    }
+    found
+}
+
+/// GNU tar with these words, in this directory.
+pub fn gnu_tar(dir: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ran {
+    let mut command = Command::new("tar");
+    command
+        .args(words)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .env_clear()
+        .env("LC_ALL", "C.UTF-8")
+        .env("TZ", "UTC");
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command.envs(environment.iter().copied());
+    Ran::from(command.output().expect("tar runs"))
+}
+
+/// What the program did otherwise than GNU tar, over many runs: all of it is told at the end.
+#[derive(Default)]
+pub struct Differences(Vec<String>);
+
+impl Differences {
+    /// Runs GNU tar and the program as `tar` in two directories that `setup` has made equal, and compares status, both
+    /// outputs and what is on disk then.
+    pub fn run(&mut self, setup: &str, words: &[&str]) {
+        self.run_in(setup, words, &[]);
+    }
+
+    /// The same with more environment variables.
+    pub fn run_in(&mut self, setup: &str, words: &[&str], environment: &[(&str, &str)]) {
+        let (theirs, ours) = (Workdir::new(), Workdir::new());
+        theirs.sh(setup);
+        ours.sh(setup);
+        let expected = gnu_tar(&theirs.path(""), words, environment);
+        let mut program = ours.program("tar").words(words);
+        for (name, value) in environment {
+            program = program.env(name, value);
+        }
+        let found = program.run();
+        // A warning that GNU tar ought to give.
+        let stderr: String = found
+            .stderr
+            .split_inclusive('\n')
+            .filter(|line| !line.contains("Symbolic link to a directory replaced by a directory"))
+            .collect();
+        let what = format!("{environment:?} tar {words:?} (after: {setup})");
+        if (found.code, &found.stdout_bytes, &stderr)
+            != (expected.code, &expected.stdout_bytes, &expected.stderr)
+        {
+            self.0.push(format!(
+                "{what}:\nGNU tar: {:?} {:?}\n{}here: {:?} {:?}\n{}",
+                expected.code,
+                expected.stdout,
+                expected.stderr,
+                found.code,
+                found.stdout,
+                found.stderr
+            ));
+        }
+        let disk = |work: &Workdir| {
+            let mut tree = tree(&work.path(""));
+            for object in tree.values_mut() {
+                // What was made in the two directories was not made at the same time.
+                if object.mtime.0 > 1_500_000_000 {
+                    object.mtime = (0, 0);
+                }
+                // So that what is told stays short.
+                if object.contents.len() > 64 {
+                    let mut sum = DefaultHasher::new();
+                    object.contents.hash(&mut sum);
+                    object.contents = format!("hash {:x}", sum.finish()).into_bytes();
+                }
+            }
+            // Nor are archives equal that hold such times.
+            tree.retain(|name, _| !name.ends_with(b".tar"));
+            tree
+        };
+        let (expected, found) = (disk(&theirs), disk(&ours));
+        let names: std::collections::BTreeSet<_> = expected.keys().chain(found.keys()).collect();
+        for name in names {
+            if found.get(name) != expected.get(name) {
+                self.0.push(format!(
+                    "{what}: {}:\nGNU tar: {:?}\nhere: {:?}",
+                    name.escape_ascii(),
+                    expected.get(name),
+                    found.get(name)
+                ));
+            }
+        }
+    }
+
+    /// Takes note of anything else.
+    pub fn note(&mut self, what: String) {
+        self.0.push(what);
+    }
+
+    #[track_caller]
+    pub fn none(self) {
+        assert!(self.0.is_empty(), "{}", self.0.join("\n\n"));
     }
 }
 

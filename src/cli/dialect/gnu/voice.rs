@@ -3,6 +3,8 @@
 //! Scripts look for these sentences, so they are its own, word for word (1.34, C locale translations). GNU tar prints
 //! some names in the locale's quotation marks, which are curly in UTF-8.
 
+use std::io::ErrorKind;
+
 use durastar::error::{Complaint, Condition, Error, Operation, Severity};
 use durastar::member::Timestamp;
 use durastar::sys::time;
@@ -218,7 +220,15 @@ fn shown(letter: char) -> Vec<u8> {
 
 /// What is said about a complaint.
 pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
-    let member = name(&complaint.member, b":");
+    // GNU tar takes the slash off that ends a directory's name.
+    let slashes = complaint
+        .member
+        .iter()
+        .rev()
+        .take_while(|&&byte| byte == b'/');
+    let length = complaint.member.len() - slashes.count();
+    let shown = &complaint.member[..length.max(complaint.member.len().min(1))];
+    let member = name(shown, b":");
     let about = |what: &[u8]| {
         if member.is_empty() {
             what.to_vec()
@@ -269,7 +279,7 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
             about(b"Cannot open: A symbolic link on the way leads out of the destination")
         }
         Condition::NotNewer => {
-            sentence!["Current ", marks.around(&complaint.member), " is newer or same age"]
+            sentence!["Current ", marks.around(shown), " is newer or same age"]
         }
         Condition::Kept if complaint.severity == Severity::Failure => {
             about(b"Cannot open: File exists")
@@ -341,6 +351,14 @@ fn cannot(operation: Operation) -> String {
 
 /// What is said when a run ends early.
 pub(crate) fn fatal(error: &Error) -> Vec<Line> {
+    let between = match error {
+        Error::System {
+            operation: Operation::Read,
+            cause: why,
+            ..
+        } if why.kind() == ErrorKind::IsADirectory => Some("At beginning of tape, quitting now"),
+        _ => None,
+    };
     let (what, last) = match error {
         Error::System {
             operation,
@@ -361,7 +379,12 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
         Error::Stopped => return Vec::new(),
         other => (other.to_string().into_bytes(), NOT_RECOVERABLE),
     };
-    vec![Line::said(what), Line::said(last)]
+    let between = between.map(Line::said);
+    [Line::said(what)]
+        .into_iter()
+        .chain(between)
+        .chain([Line::said(last)])
+        .collect()
 }
 
 #[cfg(test)]
