@@ -7,31 +7,33 @@
 
 mod acl;
 mod executor;
+mod extents;
 mod extras;
+mod file;
 mod fixup;
 mod place;
 mod remove;
 mod restore;
+mod way;
 
 use std::ffi::CString;
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::commit::{Committer, SYNC_THREADS};
-use crate::disk::{Access, Directory, Disk, FileKind, Node, Stat, Target, Times, errno};
+use crate::disk::{Directory, Disk, FileKind, Node, Stat, Target, Times, errno};
 use crate::error::{Complaint, Condition, Error, Operation};
-use crate::member::{Extent, Kind, Member, MemberStream, Timestamp};
+use crate::member::{Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Inbox, Observer, Verdict};
 use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
 use crate::select::names::{components, has_dot_dot};
 use crate::stats;
 use crate::sys;
-use executor::{BATCH_TASKS, Executor, Writing};
+use executor::{BATCH_TASKS, Executor};
+pub use extents::write_out;
 use extras::Extras;
 use fixup::Fixups;
 use place::{Blocked, MakeMissing, Places, c_string};
@@ -400,29 +402,6 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         self.locate(request.directory, request.name, request.name, operation)
     }
 
-    /// star's rule and GNU tar's `--keep-newer-files`.
-    fn refuse_not_newer(&mut self, spot: &Spot<D>, member: &Member) -> Result<(), Refusal> {
-        let Existing::KeepNotOlder { directories, .. } = self.plan.extract.existing else {
-            return Ok(());
-        };
-        let is_newer = |disk: &D| {
-            disk.stat_at(&spot.directory.handle, &spot.name)
-                .is_ok_and(|stat| {
-                    // Where directories are not asked for their time, one does not keep a file away either.
-                    stat.mtime >= member.mtime && (directories || stat.kind != FileKind::Directory)
-                })
-        };
-        if !is_newer(&self.disk) {
-            return Ok(());
-        }
-        // A file that is still being written is as old as this moment until it gets its time.
-        self.executor.drain();
-        if is_newer(&self.disk) {
-            return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
-        }
-        Ok(())
-    }
-
     fn warn_of_odd_time(&mut self, request: &Request<'_>, observer: &mut dyn Observer) {
         let time = request.member.mtime;
         let ahead = time.seconds.saturating_sub(self.now.seconds);
@@ -430,120 +409,6 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             let complaint = Complaint::warning(request.name, Condition::OddTime { time, ahead });
             self.complain(&complaint, observer);
         }
-    }
-
-    /// Makes something that must not be there yet, clearing the way as the plan says.
-    fn make<T>(
-        &mut self,
-        spot: &Spot<D>,
-        operation: Operation,
-        target: Option<&[u8]>,
-        observer: &mut dyn Observer,
-        make: impl Fn(&D, &D::Dir) -> std::io::Result<T>,
-    ) -> Result<T, Refusal> {
-        let failure = |cause| {
-            let target = target.map(<[u8]>::to_vec);
-            Complaint::failure(
-                &spot.shown,
-                Condition::System {
-                    operation,
-                    cause,
-                    target,
-                },
-            )
-        };
-        Self::changing(&mut self.committer, &mut self.fixups, &spot.directory).map_err(failure)?;
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let error = match make(&self.disk, &spot.directory.handle) {
-                Ok(made) => return Ok(made),
-                Err(error) => error,
-            };
-            match error.raw_os_error() {
-                Some(errno::EEXIST) if attempts < 4 => match self.plan.extract.existing {
-                    Existing::KeepSilently => {
-                        return Err(Complaint::warning(&spot.shown, Condition::Kept).into());
-                    }
-                    Existing::KeepComplain => return Err(failure(error).into()),
-                    // Overwriting is not removing.
-                    Existing::Overwrite
-                        if operation == Operation::Open && self.is_directory(spot) =>
-                    {
-                        let cause = std::io::Error::from_raw_os_error(errno::EISDIR);
-                        return Err(failure(cause).into());
-                    }
-                    _ => self.clear_way(spot, operation)?,
-                },
-                Some(errno::EMFILE | errno::ENFILE) if attempts < 2 => self.relieve(observer),
-                _ => return Err(failure(error).into()),
-            }
-        }
-    }
-
-    fn is_directory(&self, spot: &Spot<D>) -> bool {
-        self.disk
-            .stat_at(&spot.directory.handle, &spot.name)
-            .is_ok_and(|stat| stat.kind == FileKind::Directory)
-    }
-
-    /// Open files have run out: settle what keeps them open, close the rest.
-    fn relieve(&mut self, observer: &mut dyn Observer) {
-        self.executor.drain();
-        self.rotate(observer);
-        self.committer.wait(&mut |names| observer.settled(names));
-        self.places.forget();
-    }
-
-    /// Removes what is in the way; a directory that is not empty only where the plan says so.
-    fn clear_way(&mut self, spot: &Spot<D>, operation: Operation) -> Result<(), Refusal> {
-        let directory = &spot.directory.handle;
-        let stat = match self.disk.stat_at(directory, &spot.name) {
-            Ok(stat) => stat,
-            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => return Ok(()),
-            Err(cause) => return Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
-        };
-        self.places
-            .allow_link(spot.directory.identity(), &spot.name);
-        let result = if stat.kind == FileKind::Directory {
-            self.places.forget();
-            let mut result = self.disk.remove_dir(directory, &spot.name);
-            if result.is_ok() {
-                self.fixups.forget(spot.base, &spot.path);
-            } else if let Err(error) = &result
-                && remove::is_not_empty(error)
-                && self.may_remove_tree(spot)
-            {
-                result = remove::tree(&*self.disk, &mut self.places, directory, &spot.name);
-                if result.is_ok() {
-                    self.fixups.forget_below(spot.base, &spot.path);
-                }
-            }
-            result
-        } else {
-            if stat.kind == FileKind::Symlink {
-                self.places.forget();
-            }
-            self.disk.remove(directory, &spot.name)
-        };
-        match result {
-            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => Ok(()),
-            // GNU tar says what it could not make, and why: what is there is a directory with something in it.
-            Err(error)
-                if error.raw_os_error() == Some(errno::ENOTEMPTY)
-                    && operation != Operation::Remove =>
-            {
-                let exists = std::io::Error::from_raw_os_error(errno::EEXIST);
-                Err(Complaint::system(&spot.shown, operation, exists).into())
-            }
-            Err(cause) => Err(Complaint::system(&spot.shown, Operation::Remove, cause).into()),
-            Ok(()) => Ok(()),
-        }
-    }
-
-    /// A destination, and what a name that ends in `..` stands for, are never removed with what they hold.
-    fn may_remove_tree(&self, spot: &Spot<D>) -> bool {
-        self.plan.extract.remove_recursively && !matches!(spot.name.to_bytes(), b"." | b"..")
     }
 
     fn owner(&self, member: &Member) -> Result<Option<(u32, u32)>, &'static str> {
@@ -594,141 +459,6 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             mode: Some(mode),
             times,
         }
-    }
-
-    fn regular<M: MemberStream<Span = S>>(
-        &mut self,
-        request: &Request<'_>,
-        spot: &Spot<D>,
-        stream: &mut M,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Refusal> {
-        let member = request.member;
-        let mut attributes = self.attributes(request);
-        let mode = attributes.mode.unwrap_or(0o600);
-        // Until it belongs to its owner nobody else may look into it, and no set-id bit may be there.
-        let born = spot.directory.owner_at_birth();
-        let ours = attributes.owner.is_none() || attributes.owner == born;
-        let extras = Extras::of(member, &self.plan.extract);
-        let first_mode = match (ours, &extras) {
-            (true, None) => mode & 0o777,
-            // An attribute can only be set on a file that its owner may write.
-            (true, Some(_)) => mode & 0o777 | 0o200,
-            (false, _) => mode & 0o700 | 0o200,
-        };
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, member.size);
-        let ticket =
-            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
-        let overwritten = self.open_to_overwrite(spot)?;
-        let is_new = overwritten.is_none();
-        let file = match overwritten {
-            Some(file) => file,
-            None => self.make(spot, Operation::Open, None, observer, |disk, at| {
-                disk.create(at, &spot.name, first_mode)
-            })?,
-        };
-        if is_new {
-            let directory = &spot.directory;
-            if !directory.keeps_mode(first_mode) || born.is_none() {
-                let stat = self.disk.stat_file(&file);
-                let stat =
-                    stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
-                directory.learn(first_mode, &stat);
-            }
-            if attributes.owner == directory.owner_at_birth() {
-                attributes.owner = None;
-            }
-            if attributes.owner.is_none() && first_mode == mode && directory.keeps_mode(mode) {
-                attributes.mode = None;
-            }
-        }
-        let ends_in_hole = member.sparse.is_some() && member.stored < member.size;
-        let writing = Arc::new(Writing {
-            file,
-            name: request.name.into(),
-            attributes,
-            extras,
-            size: ends_in_hole.then_some(member.size),
-            failed: AtomicBool::new(false),
-            cut: AtomicBool::new(false),
-            broken_mode: mode & 0o600,
-            ticket,
-        });
-        self.counts.files += 1;
-        self.counts.file_bytes += member.stored;
-        self.contents(member, writing, stream, observer)
-            .map_err(Refusal::Fatal)
-    }
-
-    /// GNU tar's `--overwrite`: a regular file that exists is written into.
-    fn open_to_overwrite(&mut self, spot: &Spot<D>) -> Result<Option<D::File>, Refusal> {
-        if self.plan.extract.existing != Existing::Overwrite {
-            return Ok(None);
-        }
-        let at = &spot.directory.handle;
-        let regular = self
-            .disk
-            .stat_at(at, &spot.name)
-            .is_ok_and(|stat| stat.kind == FileKind::Regular);
-        if !regular {
-            return Ok(None);
-        }
-        let file = self.disk.open_file(at, &spot.name, Access::Overwrite);
-        Ok(Some(file.map_err(|cause| {
-            Complaint::system(&spot.shown, Operation::Open, cause)
-        })?))
-    }
-
-    /// Hands the member's data to the executor, and with the last piece our share of the file.
-    fn contents<M: MemberStream<Span = S>>(
-        &mut self,
-        member: &Member,
-        writing: Arc<Writing<D>>,
-        stream: &mut M,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Error> {
-        let whole = [Extent {
-            offset: 0,
-            length: member.stored,
-        }];
-        let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
-        let mut left = member.stored;
-        while left > 0 {
-            let Some(offset) = extents.offset() else {
-                break;
-            };
-            if stream.would_wait() {
-                self.before_waiting(observer);
-            }
-            let most = usize::try_from(extents.left())
-                .unwrap_or(usize::MAX)
-                .min(PIECE_BYTES);
-            let data = match stream.data(most) {
-                Ok(Some(data)) => data,
-                Ok(None) => break,
-                Err(error) => {
-                    writing.cut.store(true, Ordering::Relaxed);
-                    self.executor.write(writing, 0, None);
-                    return Err(error);
-                }
-            };
-            let length = data.as_ref().len() as u64;
-            left = left.saturating_sub(length);
-            extents.advance(length);
-            if left == 0 {
-                self.executor.write(writing, offset, Some(data));
-                return Ok(());
-            }
-            self.executor
-                .write(Arc::clone(&writing), offset, Some(data));
-        }
-        if left > 0 {
-            writing.cut.store(true, Ordering::Relaxed);
-        }
-        self.executor.write(writing, 0, None);
-        Ok(())
     }
 
     /// Metadata of an object that has no open file, and its ticket.
@@ -833,86 +563,6 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         })?;
         let stat = self.stat(spot)?;
         self.settle_by_name(request, spot, &stat, attributes)
-    }
-
-    fn hard_link<M: MemberStream<Span = S>>(
-        &mut self,
-        request: &Request<'_>,
-        spot: &Spot<D>,
-        stream: &mut M,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Refusal> {
-        let link = request.link;
-        let failure = |cause| {
-            let what = Condition::System {
-                operation: Operation::Link,
-                cause,
-                target: Some(link.to_vec()),
-            };
-            Complaint::failure(&spot.shown, what)
-        };
-        if !self.plan.selection.keep_dot_dot && has_dot_dot(link) {
-            return Err(
-                Complaint::failure(&spot.shown, Condition::UnsafeLink(link.to_vec())).into(),
-            );
-        }
-        let path = components(link).collect::<Vec<_>>().join(&b'/');
-        let (parent, last) = match path.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => (&path[..slash], &path[slash + 1..]),
-            None => (&path[..0], &path[..]),
-        };
-        let source_name = c_string(last).map_err(failure)?;
-        let absolute = self.plan.selection.absolute_names && link.starts_with(b"/");
-        let source = match self.places.find(request.directory, absolute, parent, None) {
-            Ok(source) => source,
-            Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
-            Err(Blocked::Leaves) => {
-                return Err(Complaint::failure(&spot.shown, Condition::LeavesDestination).into());
-            }
-        };
-        let stat = self
-            .disk
-            .stat_at(&source.handle, &source_name)
-            .map_err(failure)?;
-        let is_itself = self
-            .disk
-            .stat_at(&spot.directory.handle, &spot.name)
-            .is_ok_and(|there| there.identity() == stat.identity());
-        // Linked to itself, under whatever spelling, it is there already; removing it first would lose it.
-        if !is_itself {
-            self.make(spot, Operation::Link, Some(link), observer, |disk, at| {
-                disk.link(&source.handle, &source_name, at, &spot.name)
-            })?;
-        }
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, request.member.stored);
-        let ticket = begun.map_err(failure)?;
-        if request.member.stored == 0 || stat.kind != FileKind::Regular {
-            ticket.finish();
-            return Ok(());
-        }
-        // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
-        self.executor.drain();
-        let file = self
-            .disk
-            .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
-            .map_err(failure)?;
-        let writing = Arc::new(Writing {
-            file,
-            name: request.name.into(),
-            attributes: self.attributes(request),
-            extras: Extras::of(request.member, &self.plan.extract),
-            size: None,
-            failed: AtomicBool::new(false),
-            cut: AtomicBool::new(false),
-            broken_mode: stat.mode & 0o600,
-            ticket,
-        });
-        self.contents(request.member, writing, stream, observer)
-            .map_err(Refusal::Fatal)?;
-        self.executor.drain();
-        Ok(())
     }
 
     fn directory(
@@ -1049,92 +699,6 @@ fn leads_out(path: &[u8], target: &[u8]) -> bool {
         }
     }
     false
-}
-
-/// Walks through the extents of a file as its stored bytes come.
-#[derive(Debug)]
-struct Extents<'a> {
-    extents: &'a [Extent],
-    done: u64,
-}
-
-impl<'a> Extents<'a> {
-    fn new(extents: &'a [Extent]) -> Self {
-        let mut extents = Self { extents, done: 0 };
-        extents.advance(0);
-        extents
-    }
-
-    /// Where the next byte belongs; `None` after the last.
-    fn offset(&self) -> Option<u64> {
-        self.extents
-            .first()
-            .map(|extent| extent.offset.saturating_add(self.done))
-    }
-
-    /// How many bytes follow there in one run.
-    fn left(&self) -> u64 {
-        self.extents
-            .first()
-            .map_or(0, |extent| extent.length - self.done)
-    }
-
-    fn advance(&mut self, bytes: u64) {
-        self.done += bytes;
-        while let Some((first, rest)) = self.extents.split_first()
-            && self.done >= first.length
-        {
-            self.done -= first.length;
-            self.extents = rest;
-        }
-    }
-}
-
-/// Writes the contents of a regular file to a stream instead of a file.
-///
-/// # Errors
-/// The archive cannot be read on, or the output cannot be written.
-pub fn write_out<M: MemberStream>(
-    member: &Member,
-    stream: &mut M,
-    output: &mut dyn Write,
-) -> Result<(), Error> {
-    let failed = |cause| Error::System {
-        operation: Operation::Write,
-        name: b"-".to_vec(),
-        cause,
-    };
-    let whole = [Extent {
-        offset: 0,
-        length: member.stored,
-    }];
-    let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
-    let mut position = 0;
-    while let Some(offset) = extents.offset() {
-        let most = usize::try_from(extents.left())
-            .unwrap_or(usize::MAX)
-            .min(PIECE_BYTES);
-        let Some(data) = stream.data(most)? else {
-            break;
-        };
-        write_zeros(output, offset.saturating_sub(position)).map_err(failed)?;
-        output.write_all(data.as_ref()).map_err(failed)?;
-        position = offset + data.as_ref().len() as u64;
-        extents.advance(data.as_ref().len() as u64);
-    }
-    write_zeros(output, member.size.saturating_sub(position)).map_err(failed)
-}
-
-fn write_zeros(output: &mut dyn Write, mut count: u64) -> std::io::Result<()> {
-    const ZEROS: [u8; 8192] = [0; 8192];
-    while count > 0 {
-        let length = usize::try_from(count)
-            .unwrap_or(usize::MAX)
-            .min(ZEROS.len());
-        output.write_all(&ZEROS[..length])?;
-        count -= length as u64;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,0 +1,213 @@
+//! Members with contents: regular files, and hard links that bring some.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::executor::Writing;
+use super::extents::Extents;
+use super::extras::Extras;
+use super::place::{Blocked, c_string};
+use super::{Extractor, PIECE_BYTES, Refusal, Request, Spot};
+use crate::disk::{Access, Disk, FileKind};
+use crate::error::{Complaint, Condition, Error, Operation};
+use crate::member::{Extent, Member, MemberStream};
+use crate::observe::Observer;
+use crate::select::names::{components, has_dot_dot};
+
+impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
+    pub(super) fn regular<M: MemberStream<Span = S>>(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let member = request.member;
+        let mut attributes = self.attributes(request);
+        let mode = attributes.mode.unwrap_or(0o600);
+        // Until it belongs to its owner nobody else may look into it, and no set-id bit may be there.
+        let born = spot.directory.owner_at_birth();
+        let ours = attributes.owner.is_none() || attributes.owner == born;
+        let extras = Extras::of(member, &self.plan.extract);
+        let first_mode = match (ours, &extras) {
+            (true, None) => mode & 0o777,
+            // An attribute can only be set on a file that its owner may write.
+            (true, Some(_)) => mode & 0o777 | 0o200,
+            (false, _) => mode & 0o700 | 0o200,
+        };
+        let begun = self
+            .committer
+            .begin(request.name, &spot.directory, member.size);
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
+        let overwritten = self.open_to_overwrite(spot)?;
+        let is_new = overwritten.is_none();
+        let file = match overwritten {
+            Some(file) => file,
+            None => self.make(spot, Operation::Open, None, observer, |disk, at| {
+                disk.create(at, &spot.name, first_mode)
+            })?,
+        };
+        if is_new {
+            let directory = &spot.directory;
+            if !directory.keeps_mode(first_mode) || born.is_none() {
+                let stat = self.disk.stat_file(&file);
+                let stat =
+                    stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+                directory.learn(first_mode, &stat);
+            }
+            if attributes.owner == directory.owner_at_birth() {
+                attributes.owner = None;
+            }
+            if attributes.owner.is_none() && first_mode == mode && directory.keeps_mode(mode) {
+                attributes.mode = None;
+            }
+        }
+        let ends_in_hole = member.sparse.is_some() && member.stored < member.size;
+        let writing = Arc::new(Writing {
+            file,
+            name: request.name.into(),
+            attributes,
+            extras,
+            size: ends_in_hole.then_some(member.size),
+            failed: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
+            broken_mode: mode & 0o600,
+            ticket,
+        });
+        self.counts.files += 1;
+        self.counts.file_bytes += member.stored;
+        self.contents(member, writing, stream, observer)
+            .map_err(Refusal::Fatal)
+    }
+
+    /// Hands the member's data to the executor, and with the last piece our share of the file.
+    pub(super) fn contents<M: MemberStream<Span = S>>(
+        &mut self,
+        member: &Member,
+        writing: Arc<Writing<D>>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        let whole = [Extent {
+            offset: 0,
+            length: member.stored,
+        }];
+        let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
+        let mut left = member.stored;
+        while left > 0 {
+            let Some(offset) = extents.offset() else {
+                break;
+            };
+            if stream.would_wait() {
+                self.before_waiting(observer);
+            }
+            let most = usize::try_from(extents.left())
+                .unwrap_or(usize::MAX)
+                .min(PIECE_BYTES);
+            let data = match stream.data(most) {
+                Ok(Some(data)) => data,
+                Ok(None) => break,
+                Err(error) => {
+                    writing.cut.store(true, Ordering::Relaxed);
+                    self.executor.write(writing, 0, None);
+                    return Err(error);
+                }
+            };
+            let length = data.as_ref().len() as u64;
+            left = left.saturating_sub(length);
+            extents.advance(length);
+            if left == 0 {
+                self.executor.write(writing, offset, Some(data));
+                return Ok(());
+            }
+            self.executor
+                .write(Arc::clone(&writing), offset, Some(data));
+        }
+        if left > 0 {
+            writing.cut.store(true, Ordering::Relaxed);
+        }
+        self.executor.write(writing, 0, None);
+        Ok(())
+    }
+
+    pub(super) fn hard_link<M: MemberStream<Span = S>>(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let link = request.link;
+        let failure = |cause| {
+            let what = Condition::System {
+                operation: Operation::Link,
+                cause,
+                target: Some(link.to_vec()),
+            };
+            Complaint::failure(&spot.shown, what)
+        };
+        if !self.plan.selection.keep_dot_dot && has_dot_dot(link) {
+            return Err(
+                Complaint::failure(&spot.shown, Condition::UnsafeLink(link.to_vec())).into(),
+            );
+        }
+        let path = components(link).collect::<Vec<_>>().join(&b'/');
+        let (parent, last) = match path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&path[..0], &path[..]),
+        };
+        let source_name = c_string(last).map_err(failure)?;
+        let absolute = self.plan.selection.absolute_names && link.starts_with(b"/");
+        let source = match self.places.find(request.directory, absolute, parent, None) {
+            Ok(source) => source,
+            Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
+            Err(Blocked::Leaves) => {
+                return Err(Complaint::failure(&spot.shown, Condition::LeavesDestination).into());
+            }
+        };
+        let stat = self
+            .disk
+            .stat_at(&source.handle, &source_name)
+            .map_err(failure)?;
+        let is_itself = self
+            .disk
+            .stat_at(&spot.directory.handle, &spot.name)
+            .is_ok_and(|there| there.identity() == stat.identity());
+        // Linked to itself, under whatever spelling, it is there already; removing it first would lose it.
+        if !is_itself {
+            self.make(spot, Operation::Link, Some(link), observer, |disk, at| {
+                disk.link(&source.handle, &source_name, at, &spot.name)
+            })?;
+        }
+        let begun = self
+            .committer
+            .begin(request.name, &spot.directory, request.member.stored);
+        let ticket = begun.map_err(failure)?;
+        if request.member.stored == 0 || stat.kind != FileKind::Regular {
+            ticket.finish();
+            return Ok(());
+        }
+        // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
+        self.executor.drain();
+        let file = self
+            .disk
+            .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
+            .map_err(failure)?;
+        let writing = Arc::new(Writing {
+            file,
+            name: request.name.into(),
+            attributes: self.attributes(request),
+            extras: Extras::of(request.member, &self.plan.extract),
+            size: None,
+            failed: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
+            broken_mode: stat.mode & 0o600,
+            ticket,
+        });
+        self.contents(request.member, writing, stream, observer)
+            .map_err(Refusal::Fatal)?;
+        self.executor.drain();
+        Ok(())
+    }
+}
