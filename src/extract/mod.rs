@@ -598,7 +598,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Existing::KeepSilently if there.is_some() => {
                 return Err(Complaint::warning(&spot.shown, Condition::Kept).into());
             }
-            Existing::KeepComplain if exists => return Ok(()),
+            Existing::KeepComplain if there.is_some() => return Ok(()),
             _ => {}
         }
         if exists
