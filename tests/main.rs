@@ -1,6 +1,8 @@
 //! The program and the library as their users meet them: one binary, one module a job.
 
+mod durability;
 mod extract;
+mod filter;
 mod house;
 mod support;
 
