@@ -74,7 +74,7 @@ fn ambiguous_abbreviations() {
 }
 
 #[test]
-#[ignore = "-R shows no Block of NULs, a second -t is no -v, --checkpoint counts no record that is not passed"]
+#[ignore = "-R shows no Block of NULs, --checkpoint counts no record that is not passed"]
 fn corners_of_listing() {
     if !has_gnu_tar() {
         return;
@@ -83,8 +83,6 @@ fn corners_of_listing() {
     for words in [
         &["-Rtf", "a.tar"][..],
         &["-Rtvf", "a.tar"],
-        &["-ttf", "a.tar"],
-        &["top", "-tf", "a.tar"],
         &["-tf", "a.tar", "--checkpoint=1"],
     ] {
         differences.run(SETUP, words);
@@ -127,6 +125,8 @@ fn words_in_every_order_and_form() {
         &["--lis", "--fi", "a.tar"],
         &["--extr", "-f", "a.tar", "--direc=o"],
         &["--get", "-f", "a.tar", "--di", "o"],
+        &["-ttf", "a.tar"],
+        &["top", "-tf", "a.tar"],
         &["-tf", "a.tar", "--", "top"],
         &["-tf", "a.tar", "--", "-top"],
         &["-tf", "a.tar", "--add-file=top"],

@@ -136,7 +136,7 @@ fn complaints_have_the_name_before_them_and_are_counted() {
     });
     assert_eq!(
         err,
-        "tar: dir/file: Cannot open: Permission denied\ntar: A lone zero block at 5\n"
+        "tar: dir/file: Cannot open: Permission denied\ntar: A lone zero block at 6\n"
     );
     assert_eq!((failures.get(), warnings.get()), (1, 1));
 }

@@ -58,7 +58,7 @@ fn complaints_word_for_word() {
         ),
         (
             Complaint::warning(b"", Condition::LoneZeroBlock(22)),
-            "A lone zero block at 22",
+            "A lone zero block at 23",
         ),
         (
             Complaint::failure(b"", Condition::BadHeader(3)),
