@@ -301,7 +301,7 @@ fn a_header_larger_than_the_buffer_does_not_hang() {
                 let program = if piped {
                     program.input(bytes.clone())
                 } else {
-                    program.from_file(&archive)
+                    program.reading(&archive)
                 };
                 program.run().quiet();
                 for (name, contents) in [("first", "1"), ("second", "22"), ("third", "333")] {

@@ -207,15 +207,16 @@ fn what_follows_the_compressed_data_is_judged_as_its_program_does() {
             // 2 is gzip's warning.
             let fine = status.is_empty() || (format == "gzip" && status == "2\n");
             let ran = work.run("tar", &["-xpf", name, "-C", "o"]);
-            assert_eq!(
-                ran.code == Some(0),
-                fine,
-                "{format} {name}: {status}{}",
-                ran.stderr
-            );
-            if fine {
+            // durastar may be milder, but not silent about it. Tapes and dd(1) leave zeros.
+            if ran.code == Some(0) {
                 assert_same_tree(&work.path("in"), &work.path("o"));
+                assert!(
+                    fine || name == "zeros" || ran.stderr.contains("trailing garbage ignored"),
+                    "{format}: {}",
+                    ran.stderr
+                );
             } else {
+                assert!(!fine, "{format} {name}: {}", ran.stderr);
                 assert_eq!(ran.code, Some(2));
                 assert!(
                     ran.stderr.contains(format),
@@ -243,8 +244,14 @@ fn an_enforced_format_that_is_not_there_is_a_failure() {
         ("compress", "-Z"),
     ] {
         for name in made.iter().map(|(format, _, _)| *format).chain(["tar"]) {
-            // gzip(1) reads the format of compress(1) too, and xz(1) that of lzma.
-            if name == forced || matches!((forced, name), ("gzip", "compress") | ("xz", "lzma")) {
+            // Some programs read more than their own format: what they take is no failure.
+            let program = if forced == "compress" {
+                "uncompress"
+            } else {
+                forced
+            };
+            let line = format!("{program} -dc <a.{name} >/dev/null 2>&1 && echo taken || true");
+            if name == forced || !has(program) || work.sh(&line).stdout == "taken\n" {
                 continue;
             }
             work.sh("rm -rf o; mkdir o");

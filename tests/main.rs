@@ -1,5 +1,7 @@
 //! The program and the library as their users meet them: one binary, one module a job.
 
+mod dialect_gnu;
+mod dialect_star;
 mod durability;
 mod extract;
 mod filter;

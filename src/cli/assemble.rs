@@ -122,6 +122,15 @@ pub(crate) fn assemble(
     for given in settings {
         fold.take(given)?;
     }
+    if dialect == Dialect::Gnu {
+        // GNU tar counts -t as a -v, so that the second makes long lines.
+        let lists = settings
+            .iter()
+            .filter(|given| matches!(given.setting, Setting::List))
+            .count();
+        let more = u8::try_from(lists.saturating_sub(1)).unwrap_or(u8::MAX);
+        fold.wishes.verbose = fold.wishes.verbose.saturating_add(more);
+    }
     fold.finish(operation)
         .map(|command| Assembled::Command(Box::new(command)))
 }

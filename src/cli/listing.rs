@@ -60,7 +60,8 @@ impl<'a> Listing<'a> {
             link: &member.link,
         };
         let options = Options {
-            verbose: detail > 1 && !wishes.paths_only,
+            // star's -tpath leaves names only, however often -v is given.
+            verbose: detail > 1 && !(self.dialect == Dialect::Star && wishes.paths_only),
             numeric_owner: self.command.plan.extract.numeric_owner,
             block_number: wishes.block_number,
             detail: if wishes.full_time {

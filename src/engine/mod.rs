@@ -166,11 +166,14 @@ impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
         let file = source::open(&self.plan.archive)?;
         match self.seekable(file) {
-            Ok(source) => {
+            Ok((source, length)) => {
                 let name = source::volume_name(self.plan.archive.volumes.first());
                 let mut members = Members::new(source, self.options());
                 let result = self.work(disk, &mut members, &name, output);
-                self.stats.input.archive_bytes = members.block() * 512;
+                // Whole records, as if they had been read.
+                let record = self.plan.archive.record_bytes.max(512) as u64;
+                let seen = (members.block() * 512).next_multiple_of(record);
+                self.stats.input.archive_bytes = seen.min(length);
                 self.stats.input.read_bytes = self.stats.input.archive_bytes;
                 result
             }
@@ -197,8 +200,9 @@ impl Run<'_> {
         }
     }
 
-    /// A source that seeks, where that is wanted and the archive is a plain file; otherwise the file is given back.
-    fn seekable(&self, file: Option<File>) -> Result<SeekSource<File>, Option<File>> {
+    /// A source that seeks, where that is wanted and the archive is a plain file, and the file's length; otherwise the file is
+    /// given back.
+    fn seekable(&self, file: Option<File>) -> Result<(SeekSource<File>, u64), Option<File>> {
         let wanted = match self.plan.archive.seek {
             Seek::Always => true,
             Seek::Auto => self.plan.job == Job::List,
@@ -207,7 +211,7 @@ impl Run<'_> {
         match file {
             Some(file) if wanted && self.plan.archive.compression == Compression::Detect => {
                 match source::plain_length(&file) {
-                    Some(length) => Ok(SeekSource::new(file, 0, length)),
+                    Some(length) => Ok((SeekSource::new(file, 0, length), length)),
                     None => Err(Some(file)),
                 }
             }

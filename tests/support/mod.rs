@@ -16,22 +16,22 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// The checkout.
-pub fn source_dir() -> PathBuf {
+pub(crate) fn source_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A file in `fixtures/`.
-pub fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     source_dir().join("fixtures").join(name)
 }
 
 /// Whether this process is root's.
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|state| state.uid() == 0)
 }
 
 /// Whether a program can be started; if not, says that what needs it is skipped.
-pub fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
     if !found {
@@ -41,14 +41,14 @@ pub fn has(program: &str) -> bool {
 }
 
 /// A fresh directory that goes away with the test.
-pub struct Workdir(TempDir);
+pub(crate) struct Workdir(TempDir);
 
 impl Workdir {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(TempDir::new().expect("a scratch directory"))
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         if name.is_empty() {
             self.0.path().to_path_buf()
         } else {
@@ -57,18 +57,18 @@ impl Workdir {
     }
 
     /// An empty directory in it.
-    pub fn dir(&self, name: &str) -> PathBuf {
+    pub(crate) fn dir(&self, name: &str) -> PathBuf {
         fs::create_dir_all(self.path(name)).expect("a directory");
         self.path(name)
     }
 
-    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         fs::write(self.path(name), contents).expect("a file");
         self.path(name)
     }
 
     /// Runs a shell line here; it has to succeed.
-    pub fn sh(&self, line: &str) -> Ran {
+    pub(crate) fn sh(&self, line: &str) -> Ran {
         let output = Command::new("sh")
             .arg("-ec")
             .arg(line)
@@ -81,11 +81,11 @@ impl Workdir {
     }
 
     /// The program, called by this name, with these words.
-    pub fn run(&self, name: &str, words: &[&str]) -> Ran {
+    pub(crate) fn run(&self, name: &str, words: &[&str]) -> Ran {
         self.program(name).words(words).run()
     }
 
-    pub fn program(&self, name: &str) -> Program {
+    pub(crate) fn program(&self, name: &str) -> Program {
         let mut command = Command::new(env!("CARGO_BIN_EXE_durastar"));
         command
             .arg0(name)
@@ -106,7 +106,7 @@ impl Workdir {
 }
 
 /// The program about to be run.
-pub struct Program {
+pub(crate) struct Program {
     command: Command,
     input: Option<Vec<u8>>,
 }
@@ -115,40 +115,40 @@ pub struct Program {
 const FOREVER: Duration = Duration::from_secs(120);
 
 impl Program {
-    pub fn words(mut self, words: &[impl AsRef<OsStr>]) -> Self {
+    pub(crate) fn words(mut self, words: &[impl AsRef<OsStr>]) -> Self {
         self.command.args(words);
         self
     }
 
     /// Where it runs, below or outside of the scratch directory.
-    pub fn at(mut self, dir: &Path) -> Self {
+    pub(crate) fn at(mut self, dir: &Path) -> Self {
         self.command.current_dir(dir);
         self
     }
 
     /// Its standard input is this file.
-    pub fn from_file(mut self, path: &Path) -> Self {
+    pub(crate) fn reading(mut self, path: &Path) -> Self {
         self.command.stdin(File::open(path).expect("readable"));
         self
     }
 
     /// For what the other functions do not offer.
-    pub fn command(self) -> Command {
+    pub(crate) fn command(self) -> Command {
         self.command
     }
 
-    pub fn env(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
     }
 
     /// What it reads from standard input, through a pipe.
-    pub fn input(mut self, bytes: Vec<u8>) -> Self {
+    pub(crate) fn input(mut self, bytes: Vec<u8>) -> Self {
         self.input = Some(bytes);
         self
     }
 
-    pub fn run(mut self) -> Ran {
+    pub(crate) fn run(mut self) -> Ran {
         if self.input.is_some() {
             self.command.stdin(Stdio::piped());
         }
@@ -178,7 +178,7 @@ impl Program {
 }
 
 /// The program named like the one under test behind another one, as strace(1) or setpriv(1) start it.
-pub fn behind(work: &Workdir, wrapper: &[&str], words: &[&str]) -> Program {
+pub(crate) fn behind(work: &Workdir, wrapper: &[&str], words: &[&str]) -> Program {
     let mut command = Command::new(wrapper[0]);
     command
         .args(&wrapper[1..])
@@ -199,7 +199,7 @@ pub fn behind(work: &Workdir, wrapper: &[&str], words: &[&str]) -> Program {
 }
 
 /// Whether `tar` is GNU tar, whose words the tests compare with; if not, says that what needs it is skipped.
-pub fn has_gnu_tar() -> bool {
+pub(crate) fn has_gnu_tar() -> bool {
     let version = Command::new("tar").arg("--version").output();
     let found = version.is_ok_and(|output| output.stdout.starts_with(b"tar (GNU tar)"));
     if !found {
@@ -209,7 +209,7 @@ pub fn has_gnu_tar() -> bool {
 }
 
 /// GNU tar with these words, in this directory.
-pub fn gnu_tar(dir: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ran {
+pub(crate) fn gnu_tar(dir: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ran {
     let mut command = Command::new("tar");
     command
         .args(words)
@@ -227,17 +227,17 @@ pub fn gnu_tar(dir: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ran 
 
 /// What the program did otherwise than GNU tar, over many runs: all of it is told at the end.
 #[derive(Default)]
-pub struct Differences(Vec<String>);
+pub(crate) struct Differences(Vec<String>);
 
 impl Differences {
     /// Runs GNU tar and the program as `tar` in two directories that `setup` has made equal, and compares status, both
     /// outputs and what is on disk then.
-    pub fn run(&mut self, setup: &str, words: &[&str]) {
+    pub(crate) fn run(&mut self, setup: &str, words: &[&str]) {
         self.run_in(setup, words, &[]);
     }
 
     /// The same with more environment variables.
-    pub fn run_in(&mut self, setup: &str, words: &[&str], environment: &[(&str, &str)]) {
+    pub(crate) fn run_in(&mut self, setup: &str, words: &[&str], environment: &[(&str, &str)]) {
         let (theirs, ours) = (Workdir::new(), Workdir::new());
         theirs.sh(setup);
         ours.sh(setup);
@@ -300,24 +300,24 @@ impl Differences {
     }
 
     /// Takes note of anything else.
-    pub fn note(&mut self, what: String) {
+    pub(crate) fn note(&mut self, what: String) {
         self.0.push(what);
     }
 
     #[track_caller]
-    pub fn none(self) {
+    pub(crate) fn none(self) {
         assert!(self.0.is_empty(), "{}", self.0.join("\n\n"));
     }
 }
 
 /// What a run gave.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
-    pub stdout_bytes: Vec<u8>,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) stdout_bytes: Vec<u8>,
 }
 
 impl From<std::process::Output> for Ran {
@@ -335,10 +335,10 @@ impl From<std::process::Output> for Ran {
 impl Ran {
     /// Succeeded without a word on standard error.
     #[track_caller]
-    pub fn quiet(&self) -> &Self {
+    pub(crate) fn quiet(&self) -> &Self {
         assert_eq!(
-            (self.code, self.stderr.as_str()),
-            (Some(0), ""),
+            (self.code, self.signal, self.stderr.as_str()),
+            (Some(0), None, ""),
             "stdout: {}",
             self.stdout
         );
@@ -347,7 +347,7 @@ impl Ran {
 
     /// Ended with this status and exactly these words on standard error.
     #[track_caller]
-    pub fn says(&self, code: i32, stderr: &str) -> &Self {
+    pub(crate) fn says(&self, code: i32, stderr: &str) -> &Self {
         assert_eq!(
             (self.code, self.stderr.as_str()),
             (Some(code), stderr),
@@ -360,19 +360,19 @@ impl Ran {
 
 /// Everything about one object that a restore can bring back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Object {
-    pub mode: u32,
-    pub owner: (u32, u32),
-    pub mtime: (i64, i64),
-    pub size: u64,
-    pub rdev: u64,
-    pub contents: Vec<u8>,
+pub(crate) struct Object {
+    pub(crate) mode: u32,
+    pub(crate) owner: (u32, u32),
+    pub(crate) mtime: (i64, i64),
+    pub(crate) size: u64,
+    pub(crate) rdev: u64,
+    pub(crate) contents: Vec<u8>,
     /// The first name of the same inode, for a file with several.
-    pub same_as: Option<Vec<u8>>,
+    pub(crate) same_as: Option<Vec<u8>>,
 }
 
 /// A directory with everything below it, by name.
-pub fn tree(root: &Path) -> BTreeMap<Vec<u8>, Object> {
+pub(crate) fn tree(root: &Path) -> BTreeMap<Vec<u8>, Object> {
     let mut found = BTreeMap::new();
     let mut inodes = BTreeMap::new();
     let mut todo = vec![PathBuf::new()];
@@ -429,7 +429,7 @@ pub fn tree(root: &Path) -> BTreeMap<Vec<u8>, Object> {
 
 /// Compares two trees and shows the first differences; the roots' own metadata may differ.
 #[track_caller]
-pub fn assert_same_tree(expected: &Path, found: &Path) {
+pub(crate) fn assert_same_tree(expected: &Path, found: &Path) {
     let (mut expected, mut found) = (tree(expected), tree(found));
     expected.remove(&b""[..]);
     found.remove(&b""[..]);
