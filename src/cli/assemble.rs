@@ -87,6 +87,8 @@ pub(crate) struct Wishes {
     pub(crate) transformed_names: bool,
     /// Path names only.
     pub(crate) paths_only: bool,
+    /// It was said whether names are patterns, so one that looks like a pattern is not worth a hint.
+    pub(crate) no_pattern_hint: bool,
     /// Warnings turned on or off, in order.
     pub(crate) warnings: Vec<(&'static str, bool)>,
 }
@@ -123,6 +125,7 @@ pub(crate) fn assemble(
         fold.take(given)?;
     }
     if dialect == Dialect::Gnu {
+        fold.wishes.no_pattern_hint = fold.matching.wildcards.is_some();
         // GNU tar counts -t as a -v, so that the second makes long lines.
         let lists = settings
             .iter()

@@ -5,6 +5,7 @@ use durastar::plan::Job;
 use durastar::render::listing::{self, Names, Options, Widths};
 use durastar::render::quote::{Charset, Quoter, Style};
 use durastar::render::time::{self as calendar, BrokenDownTime, Detail};
+use durastar::select::names::unsafe_prefix;
 use durastar::sys::time;
 
 use super::assemble::Command;
@@ -34,6 +35,20 @@ impl<'a> Listing<'a> {
         }
     }
 
+    /// The target of a link as it is shown: GNU tar takes off hard links what extraction takes off, and names as they are.
+    fn target<'m>(&self, member: &'m Member) -> &'m [u8] {
+        let selection = &self.command.plan.selection;
+        let stripped = self.dialect == Dialect::Gnu
+            && member.kind == Kind::HardLink
+            && !selection.absolute_names;
+        let prefix = if stripped {
+            unsafe_prefix(&member.link)
+        } else {
+            0
+        };
+        &member.link[prefix..]
+    }
+
     /// The line for a member, if there is one, with its newline.
     pub(crate) fn line(&mut self, member: &Member, name: &[u8], out: &mut Vec<u8>) {
         let wishes = &self.command.wishes;
@@ -57,7 +72,7 @@ impl<'a> Listing<'a> {
             } else {
                 &member.name
             },
-            link: &member.link,
+            link: self.target(member),
         };
         let options = Options {
             // star's -tpath leaves names only, however often -v is given.

@@ -8,6 +8,7 @@ use durastar::error::{Complaint, Condition, Severity};
 use durastar::member::Member;
 use durastar::observe::{Observer, Verdict};
 use durastar::plan::Job;
+use durastar::select::glob::has_wildcards;
 
 use super::assemble::Command;
 use super::dialect::voice;
@@ -176,6 +177,13 @@ impl Observer for Show<'_> {
             Severity::Warning => self.tally.warnings += 1,
         }
         self.tally.problems.count(complaint);
+        if self.dialect == Dialect::Gnu
+            && !self.command.wishes.no_pattern_hint
+            && matches!(complaint.condition, Condition::NotFound)
+            && has_wildcards(&complaint.member)
+        {
+            self.message.err(&gnu::voice::PATTERN_HINT.map(Line::said));
+        }
         if !self.is_silent(complaint) {
             let text = match self.dialect {
                 Dialect::Gnu => gnu::voice::complaint(complaint, self.marks),

@@ -13,6 +13,11 @@ use crate::cli::dialect::voice::{Line, cause, name, sentence};
 use crate::cli::option::Bad;
 use crate::cli::usage::UsageError;
 
+/// Said before a name that no member has and that looks like a pattern.
+pub(crate) const PATTERN_HINT: [&str; 2] = [
+    "Pattern matching characters used in file names",
+    "Use --wildcards to enable pattern matching, or --no-wildcards to suppress this warning",
+];
 /// The last words after a failure that the run survived.
 pub(crate) const PREVIOUS_ERRORS: &str = "Exiting with failure status due to previous errors";
 /// The last words after one that it did not.
