@@ -156,6 +156,10 @@ fn carry_out(
 
     if let Some(error) = &outcome.error {
         message.err(&match dialect {
+            // The rest was said when the first block was passed over.
+            Dialect::Gnu if tally.no_archive && matches!(error, Error::NotAnArchive) => {
+                vec![Line::said(gnu::voice::PREVIOUS_ERRORS)]
+            }
             Dialect::Gnu => gnu::voice::fatal(error),
             Dialect::Star => star::voice::fatal(error),
         });

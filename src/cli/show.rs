@@ -53,6 +53,8 @@ pub(crate) struct Tally {
     pub(crate) warnings: u64,
     /// Failures by star's classes.
     pub(crate) problems: star::voice::Problems,
+    /// The archive does not begin with a header, and that was said.
+    pub(crate) no_archive: bool,
 }
 
 /// A line about how far the run is, on a terminal, for runs that take long enough to wonder.
@@ -183,6 +185,10 @@ impl Observer for Show<'_> {
             && has_wildcards(&complaint.member)
         {
             self.message.err(&gnu::voice::PATTERN_HINT.map(Line::said));
+        }
+        if self.dialect == Dialect::Gnu && matches!(complaint.condition, Condition::BadHeader(0)) {
+            self.tally.no_archive = true;
+            self.message.err(&[Line::said(gnu::voice::NO_ARCHIVE)]);
         }
         if !self.is_silent(complaint) {
             let text = match self.dialect {

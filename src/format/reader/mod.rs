@@ -301,7 +301,7 @@ impl<S: Source> Reader<S> {
     /// No whole block is left.
     fn input_ended(&mut self) -> Result<Step, Error> {
         if !self.valid {
-            self.gap = None;
+            self.close_gap();
             return Err(Error::NotAnArchive);
         }
         // Part of a block between members is padding of the device, as GNU tar takes it.
@@ -313,7 +313,7 @@ impl<S: Source> Reader<S> {
     /// After one zero block, which has this number.
     fn zero_block(&mut self, number: u64) -> Result<Option<Step>, Error> {
         if self.gap.is_some() && !self.valid {
-            self.gap = None;
+            self.close_gap();
             return Err(Error::NotAnArchive);
         }
         self.valid = true;

@@ -19,24 +19,25 @@ fn noise(blocks: usize) -> Vec<u8> {
     (0..blocks * 512).map(|_| next()).collect()
 }
 
-fn is_no_archive(archive: &Archive) {
+/// `skipped`: there was a whole block, which was passed over, as GNU tar says too.
+fn is_no_archive(archive: &Archive, skipped: bool) {
     assert!(
         matches!(archive.error, Some(Error::NotAnArchive)),
         "{:?}",
         archive.error
     );
-    assert!(archive.said().is_empty());
+    assert_eq!(archive.said().len(), usize::from(skipped));
     assert!(archive.entries.is_empty());
 }
 
 #[test]
 fn what_is_no_archive_is_said_to_be_none() {
-    is_no_archive(&read(b""));
-    is_no_archive(&read(b"x"));
-    is_no_archive(&read(&[0; 511]));
-    is_no_archive(&read(&noise(1)));
-    is_no_archive(&read(&noise(20)));
-    is_no_archive(&read(&joined(&[&noise(1), &end()])));
+    is_no_archive(&read(b""), false);
+    is_no_archive(&read(b"x"), false);
+    is_no_archive(&read(&[0; 511]), false);
+    is_no_archive(&read(&noise(1)), true);
+    is_no_archive(&read(&noise(20)), true);
+    is_no_archive(&read(&joined(&[&noise(1), &end()])), true);
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(crate) const PATTERN_HINT: [&str; 2] = [
     "Pattern matching characters used in file names",
     "Use --wildcards to enable pattern matching, or --no-wildcards to suppress this warning",
 ];
+/// Said of an archive that does not begin with a header.
+pub(crate) const NO_ARCHIVE: &str = "This does not look like a tar archive";
 /// The last words after a failure that the run survived.
 pub(crate) const PREVIOUS_ERRORS: &str = "Exiting with failure status due to previous errors";
 /// The last words after one that it did not.
@@ -373,10 +375,7 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
             sentence![name(file, b":"), ": ", cannot(*operation), ": ", cause(why)],
             NOT_RECOVERABLE,
         ),
-        Error::NotAnArchive => (
-            b"This does not look like a tar archive".to_vec(),
-            PREVIOUS_ERRORS,
-        ),
+        Error::NotAnArchive => (NO_ARCHIVE.as_bytes().to_vec(), PREVIOUS_ERRORS),
         Error::UnexpectedEnd { .. } => (b"Unexpected EOF in archive".to_vec(), NOT_RECOVERABLE),
         Error::Decompression(what) | Error::Plan(what) => {
             (name(what.as_bytes(), b""), NOT_RECOVERABLE)
