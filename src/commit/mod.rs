@@ -160,7 +160,7 @@ impl<D: Disk> Committer<D> {
         Self {
             durability: durability.clone(),
             // Two windows are open at a time; a quarter is left for everything else.
-            open_limit: (open_files / 8).saturating_mul(3).max(1),
+            open_limit: (open_files.saturating_sub(24) / 8).saturating_mul(3).max(1),
             file_systems: Vec::new(),
             current: Window::new(&core, true, true),
             run: Window::new(&core, durability.report_settled, false),

@@ -35,11 +35,6 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             (true, Some(_)) => mode & 0o777 | 0o200,
             (false, _) => mode & 0o700 | 0o200,
         };
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, member.size);
-        let ticket =
-            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
         let overwritten = self.open_to_overwrite(spot)?;
         let is_new = overwritten.is_none();
         let file = match overwritten {
@@ -48,6 +43,12 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                 disk.create(at, &spot.name, first_mode)
             })?,
         };
+        // Only now: where open files run out, `make` waits for everything that has begun.
+        let begun = self
+            .committer
+            .begin(request.name, &spot.directory, member.size);
+        let ticket =
+            begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
         if is_new {
             let directory = &spot.directory;
             if !directory.keeps_mode(first_mode) || born.is_none() {
@@ -159,7 +160,12 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         };
         let source_name = c_string(last).map_err(failure)?;
         let absolute = self.plan.selection.absolute_names && link.starts_with(b"/");
-        let source = match self.places.find(request.directory, absolute, parent, None) {
+        let mut found = self.places.find(request.directory, absolute, parent, None);
+        if found.as_ref().is_err_and(Blocked::is_for_want_of_files) {
+            self.relieve(observer);
+            found = self.places.find(request.directory, absolute, parent, None);
+        }
+        let source = match found {
             Ok(source) => source,
             Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
             Err(Blocked::Leaves) => {

@@ -19,9 +19,6 @@ use crate::disk::{Directory, Disk, Target};
 use crate::error::{Complaint, Condition, Operation};
 use crate::observe::Inbox;
 
-/// Directories that are open at a time at the end: their syncs share commits of the journal.
-const CHUNK: usize = 256;
-
 /// What a directory still needs.
 #[derive(Debug)]
 struct Pending<D: Disk> {
@@ -134,7 +131,8 @@ impl<D: Disk> Fixups<D> {
         all.sort_by_cached_key(|((base, path), _)| (Reverse(depth(path)), *base, path.clone()));
         places.forget();
         while !all.is_empty() {
-            let rest = all.split_off(CHUNK.min(all.len()));
+            // As many as may be open at a time: their syncs share commits of the journal.
+            let rest = all.split_off(places.capacity().min(all.len()));
             let mut to_sync = Vec::new();
             let mut tickets = Vec::new();
             for ((base, path), pending) in std::mem::replace(&mut all, rest) {

@@ -110,19 +110,23 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     /// A destination cannot be opened.
     pub fn new(disk: Arc<D>, plan: &'p Plan, open_files: usize) -> Result<Self, Error> {
         let inbox = Arc::new(Inbox::default());
-        let places = Places::open(&disk, &plan.directories, plan.selection.keep_dot_dot).map_err(
-            |(index, cause)| {
-                let name = plan
-                    .directories
-                    .get(index)
-                    .map_or(Path::new("/"), |path| path.as_path());
-                Error::System {
-                    operation: Operation::ChangeDirectory,
-                    name: name.as_os_str().as_bytes().to_vec(),
-                    cause,
-                }
-            },
-        )?;
+        let places = Places::open(
+            &disk,
+            &plan.directories,
+            plan.selection.keep_dot_dot,
+            open_files,
+        )
+        .map_err(|(index, cause)| {
+            let name = plan
+                .directories
+                .get(index)
+                .map_or(Path::new("/"), |path| path.as_path());
+            Error::System {
+                operation: Operation::ChangeDirectory,
+                name: name.as_os_str().as_bytes().to_vec(),
+                cause,
+            }
+        })?;
         let jobs = jobs(plan);
         // Where each file is waited for on its own, a writer that has several would only make the others wait.
         let batch = match plan.durability.mode {
@@ -286,7 +290,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         if member.kind == Kind::Directory {
             return self.directory(request, first, observer);
         }
-        let spot = self.spot(request)?;
+        let spot = self.spot(request, observer)?;
         self.refuse_not_newer(&spot, member)?;
         observer.member(member, request.name);
         if self.plan.extract.existing == Existing::RemoveFirst
@@ -361,6 +365,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         name: &[u8],
         shown: &[u8],
         operation: Operation,
+        observer: &mut dyn Observer,
     ) -> Result<Spot<D>, Refusal> {
         let path = components(name).collect::<Vec<_>>().join(&b'/');
         if path.len() > PATH_BYTES {
@@ -378,9 +383,12 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             c_string(last)
         };
         let name = name.map_err(|cause| Complaint::system(shown, operation, cause))?;
-        let directory = self
-            .parent(base, absolute, parent)
-            .map_err(|blocked| blocked.complaint_for(shown, operation))?;
+        let mut found = self.parent(base, absolute, parent);
+        if found.as_ref().is_err_and(Blocked::is_for_want_of_files) {
+            self.relieve(observer);
+            found = self.parent(base, absolute, parent);
+        }
+        let directory = found.map_err(|blocked| blocked.complaint_for(shown, operation))?;
         Ok(Spot {
             base: directory.base,
             directory,
@@ -390,7 +398,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         })
     }
 
-    fn spot(&mut self, request: &Request<'_>) -> Result<Spot<D>, Refusal> {
+    fn spot(
+        &mut self,
+        request: &Request<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Spot<D>, Refusal> {
         let operation = match request.member.kind {
             Kind::HardLink => Operation::Link,
             Kind::Symlink => Operation::Symlink,
@@ -399,7 +411,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Kind::Directory => Operation::MakeDirectory,
             _ => Operation::Open,
         };
-        self.locate(request.directory, request.name, request.name, operation)
+        self.locate(
+            request.directory,
+            request.name,
+            request.name,
+            operation,
+            observer,
+        )
     }
 
     fn warn_of_odd_time(&mut self, request: &Request<'_>, observer: &mut dyn Observer) {
@@ -572,7 +590,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         observer: &mut dyn Observer,
     ) -> Result<(), Refusal> {
         let member = request.member;
-        let spot = self.spot(request)?;
+        let spot = self.spot(request, observer)?;
         let is_destination = spot.path.is_empty();
         let mut there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
         if let (

@@ -18,8 +18,8 @@ use crate::error::Operation;
 
 /// As Linux's limit for one path (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
-/// Directory handles kept at a time; a source tree rarely needs more than its depth.
-pub(super) const CACHED: usize = 256;
+/// Directory handles kept at a time, at most; a source tree rarely needs more than its depth.
+const CACHED: usize = 256;
 /// [`Directory::base`] of `/`, below which absolute names lie.
 const ABSOLUTE: usize = usize::MAX;
 
@@ -30,6 +30,13 @@ pub(super) enum Blocked {
     System(Operation, io::Error),
     /// It leads out of the destination.
     Leaves,
+}
+
+impl Blocked {
+    /// The process, or the system, may not open any more files.
+    pub(super) fn is_for_want_of_files(&self) -> bool {
+        matches!(self, Self::System(_, cause) if matches!(cause.raw_os_error(), Some(errno::EMFILE | errno::ENFILE)))
+    }
 }
 
 fn system(operation: Operation) -> impl FnOnce(io::Error) -> Blocked {
@@ -83,6 +90,8 @@ pub(super) struct Places<D: Disk> {
     /// Names may be absolute and hold `..`, and links are followed wherever they lead (`-P`).
     unbounded: bool,
     cache: HashMap<(usize, Box<[u8]>), Cached<D>>,
+    /// How many handles are kept: an eighth of the files that may be open.
+    capacity: usize,
     clock: u64,
     last: Option<Arc<Directory<D>>>,
     /// Links made in this run that are never followed: directory and name.
@@ -98,6 +107,7 @@ impl<D: Disk> Places<D> {
         disk: &Arc<D>,
         paths: &[impl AsRef<Path>],
         unbounded: bool,
+        open_files: usize,
     ) -> Result<Self, (usize, io::Error)> {
         let top = disk
             .open_path(Path::new("/"))
@@ -119,6 +129,7 @@ impl<D: Disk> Places<D> {
             absolute: None,
             unbounded,
             cache: HashMap::new(),
+            capacity: (open_files.saturating_sub(24) / 8).clamp(2, CACHED),
             clock: 0,
             last: None,
             refused_links: HashSet::new(),
@@ -322,6 +333,11 @@ impl<D: Disk> Places<D> {
         self.last = None;
     }
 
+    /// How many directories may be open at a time.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     fn root(&self, base: usize) -> &Root<D> {
         match &self.absolute {
             Some(root) if base == ABSOLUTE => root,
@@ -352,10 +368,10 @@ impl<D: Disk> Places<D> {
     }
 
     fn keep(&mut self, directory: &Arc<Directory<D>>) {
-        if self.cache.len() >= CACHED {
+        if self.cache.len() >= self.capacity {
             // Half at a time, so that the search for the oldest is paid for by many insertions.
             let mut uses: Vec<u64> = self.cache.values().map(|cached| cached.used).collect();
-            let (_, median, _) = uses.select_nth_unstable(CACHED / 2);
+            let (_, median, _) = uses.select_nth_unstable(self.capacity / 2);
             let median = *median;
             self.cache.retain(|_, cached| cached.used > median);
         }

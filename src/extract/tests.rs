@@ -887,6 +887,38 @@ fn the_open_file_limit_bounds_a_window() {
     assert_eq!(heard.settled.len(), 100);
 }
 
+/// Once in a while no more files can be opened: what is open is settled and closed, and the work goes on.
+#[test]
+fn running_out_of_open_files_costs_time_and_nothing_else() {
+    for failing in [Call::Create, Call::OpenDir] {
+        for mode in [
+            DurabilityMode::Each,
+            DurabilityMode::Group,
+            DurabilityMode::Batch,
+            DurabilityMode::None,
+        ] {
+            let (_scratch, d) = scratch();
+            let disk = trusted(move |call, count| {
+                let now = if failing == Call::Create {
+                    count % 5 == 2
+                } else {
+                    count == 1
+                };
+                (call == failing && now).then_some(libc::EMFILE)
+            });
+            let mut plan = plan(&d, mode);
+            plan.durability.window_members = 1000;
+            let (heard, finished) = restore(&plan, &small_tree(), &disk);
+            assert_eq!(
+                heard.failures(),
+                Vec::<String>::new(),
+                "{failing:?} {mode:?}"
+            );
+            assert_eq!(finished.restored.members, 23);
+        }
+    }
+}
+
 #[test]
 fn the_observer_can_end_the_run() {
     let (_scratch, d) = scratch();

@@ -168,6 +168,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         if !regular {
             return Ok(None);
         }
+        // It is about to be cut to nothing, which is a change.
+        Self::changing(&mut self.committer, &mut self.fixups, &spot.directory)
+            .map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
         let file = self.disk.open_file(at, &spot.name, Access::Overwrite);
         Ok(Some(file.map_err(|cause| {
             Complaint::system(&spot.shown, Operation::Open, cause)
