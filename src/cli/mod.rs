@@ -285,7 +285,28 @@ fn open_logs(
     command: &Command,
     umask: u32,
 ) -> Result<(Option<Log>, Option<SettledLog>), UsageError> {
+    let identity = |path: &std::path::Path| {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path)
+            .ok()
+            .map(|state| (state.dev(), state.ino()))
+    };
+    let is_archive = |name: &[u8]| {
+        let there = identity(OsStr::from_bytes(name).as_ref());
+        let volumes = &command.plan.archive.volumes;
+        there.is_some()
+            && volumes.iter().any(|volume| match volume {
+                Volume::File(path) => identity(path) == there,
+                Volume::Standard => false,
+            })
+    };
     let create = |option: &'static str, name: &[u8]| {
+        // It would be cut to nothing before it is read.
+        if is_archive(name) {
+            return Err(UsageError::Other(format!(
+                "{option} names the archive itself"
+            )));
+        }
         OpenOptions::new()
             .write(true)
             .create(true)
@@ -300,6 +321,12 @@ fn open_logs(
             })
     };
     let wishes = &command.wishes;
+    let one_file = wishes.report.is_some() && wishes.report == wishes.settled_log;
+    if one_file && wishes.report.as_deref() != Some(b"-") {
+        return Err(UsageError::Other(
+            "--report and --settled-log name the same file".into(),
+        ));
+    }
     let contents = command.plan.job == Job::ExtractToOutput;
     if contents {
         for (option, name) in [
