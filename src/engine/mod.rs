@@ -285,6 +285,8 @@ impl Run<'_> {
                 })
             }
             Job::Extract => self.extract(disk, members, &mut selector),
+            // It reads no archive and does not come here.
+            Job::Create => Ok(()),
         };
         result = result.map_err(|error| self.named(error, archive));
         if result.is_ok() && !self.observer.stopped {

@@ -137,6 +137,7 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             file_flags: false,
             no_directories: false,
         },
+        create: crate::plan::create::Create::default(),
         durability: Durability {
             mode,
             window_members: 4,

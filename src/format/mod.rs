@@ -1,4 +1,4 @@
-//! Archive formats: bytes in, members out.
+//! Archive formats: bytes in, members out, and the other way round.
 //!
 //! [`Reader`] reads tar archives of every format by recognition, from any [`Source`].
 
@@ -14,6 +14,7 @@ mod slice;
 mod source;
 mod sparse;
 mod swap;
+pub mod write;
 #[cfg(test)]
 mod tests;
 

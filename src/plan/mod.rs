@@ -4,10 +4,13 @@
 //! dialect, so tests compare plans. Everything the library needs to know is here: it reads neither the environment nor
 //! any configuration.
 
+pub mod create;
+
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use crate::member::Timestamp;
+use create::Create;
 
 /// The default record: 20 blocks of 512 bytes (POSIX pax, `-b`).
 pub const RECORD_BYTES: usize = 20 * 512;
@@ -32,6 +35,8 @@ pub struct Plan {
     pub selection: Selection,
     /// How members are restored.
     pub extract: Extract,
+    /// How an archive is written.
+    pub create: Create,
     /// When writes are forced to stable storage.
     pub durability: Durability,
     /// How many threads write file contents; `None` for the default. With one, everything happens in archive order.
@@ -49,6 +54,8 @@ pub enum Job {
     Extract,
     /// Write the contents of regular files to the output that the engine is given.
     ExtractToOutput,
+    /// Write a new archive; to the output that the engine is given where its name is [`Volume::Standard`].
+    Create,
 }
 
 /// Where the archive comes from and how it is read.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use durastar::plan::create::Create;
 use durastar::plan::{
     Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract,
     FIFO_BYTES, Job, Plan, RECORD_BYTES, Seek, Selection, SyncMethod, Volume, WINDOW_BYTES,
@@ -45,6 +46,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             file_flags: false,
             no_directories: false,
         },
+        create: Create::default(),
         durability: Durability {
             mode: DurabilityMode::Group,
             window_members: WINDOW_MEMBERS,
