@@ -46,10 +46,16 @@ pub enum Operation {
     SetFlags,
     /// Removing what is in the way.
     Remove,
+    /// Removing a directory.
+    RemoveDirectory,
     /// Renaming.
     Rename,
     /// Looking at a file's state.
     Stat,
+    /// Reading where a symbolic link points to.
+    ReadLink,
+    /// Reading a directory.
+    ReadDirectory,
     /// Entering a directory (`-C`).
     ChangeDirectory,
     /// Forcing a file, a directory or a file system to stable storage.
@@ -80,8 +86,11 @@ impl Operation {
             Self::SetAttribute => "set attribute",
             Self::SetFlags => "set flags",
             Self::Remove => "unlink",
+            Self::RemoveDirectory => "rmdir",
             Self::Rename => "rename",
             Self::Stat => "stat",
+            Self::ReadLink => "read link",
+            Self::ReadDirectory => "read directory",
             Self::ChangeDirectory => "chdir",
             Self::Sync => "sync",
             Self::Execute => "exec",
@@ -156,6 +165,35 @@ pub enum Condition {
         /// How many members the sync stood for.
         members: u64,
     },
+    /// The file's state changed while it was archived.
+    FileChanged,
+    /// The file lost so many bytes while it was read; zeros stand for them.
+    FileShrank(u64),
+    /// The file was there when its directory was read, and was not when it was its turn.
+    FileRemoved,
+    /// Reading failed at this byte; so many that were to be read there are zeros in the archive.
+    ReadFailed {
+        /// Where.
+        offset: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file is the archive that is being written.
+    IsArchive,
+    /// A kind of file that archives do not hold: `socket`, `door` ...
+    FileIgnored(&'static str),
+    /// The file is not new enough to be archived.
+    FileUnchanged,
+    /// The directory is on another file system and was not entered.
+    OtherFileSystem,
+    /// The directory holds this tag, and some of it was left out: what.
+    Tagged(Vec<u8>, &'static str),
+    /// Not all names of a file were archived.
+    MissingLinks,
+    /// Something was removed from the disk once it was archived.
+    Removed,
     /// Anything else, in words (lower case, no full stop).
     Other(String),
 }
@@ -165,6 +203,8 @@ pub enum Condition {
 pub enum Severity {
     /// Worth saying; the run still counts as successful.
     Warning,
+    /// What was done may not be what was wanted: files differ, or changed while they were read.
+    Difference,
     /// Something that was asked for was not done: the exit status tells.
     Failure,
 }
@@ -198,6 +238,16 @@ impl Complaint {
             member: member.to_vec(),
             condition,
             severity: Severity::Warning,
+        }
+    }
+
+    /// Something about this member that makes the result doubtful.
+    #[must_use]
+    pub fn difference(member: &[u8], condition: Condition) -> Self {
+        Self {
+            member: member.to_vec(),
+            condition,
+            severity: Severity::Difference,
         }
     }
 
@@ -279,6 +329,29 @@ impl fmt::Display for Condition {
                 write!(f, "time stamp lies {ahead} s in the future")
             }
             Self::OddTime { .. } => f.write_str("implausibly old time stamp"),
+            Self::FileChanged => f.write_str("file changed as we read it"),
+            Self::FileShrank(bytes) => {
+                write!(f, "file shrank by {bytes} bytes; padding with zeros")
+            }
+            Self::FileRemoved => f.write_str("file removed before we read it"),
+            Self::ReadFailed {
+                offset,
+                bytes,
+                cause,
+            } => write!(f, "cannot read {bytes} bytes at {offset}: {cause}"),
+            Self::IsArchive => f.write_str("file is the archive; not dumped"),
+            Self::FileIgnored(what) => write!(f, "{what} ignored"),
+            Self::FileUnchanged => f.write_str("file is unchanged; not dumped"),
+            Self::OtherFileSystem => f.write_str("file is on a different filesystem; not dumped"),
+            Self::Tagged(tag, what) => {
+                write!(
+                    f,
+                    "contains a cache directory tag {}; {what}",
+                    tag.escape_ascii()
+                )
+            }
+            Self::MissingLinks => f.write_str("missing links"),
+            Self::Removed => f.write_str("removed"),
             Self::NotStable { cause, members } => {
                 write!(f, "cannot sync, {members} members may be lost: {cause}")
             }

@@ -32,6 +32,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod commit;
+pub mod create;
 pub mod disk;
 pub mod engine;
 pub mod error;

@@ -57,6 +57,8 @@ pub struct Restored {
     pub failures: u64,
     /// Warnings.
     pub warnings: u64,
+    /// Members that may not be what was wanted: files that changed while they were read.
+    pub differences: u64,
     /// Threads that wrote file contents; 1 when the deciding thread did it itself.
     pub jobs: u64,
     /// Time the deciding thread waited for a writer to take work.

@@ -21,6 +21,7 @@ use super::date;
 use super::dialect::{Dialect, Rules};
 use super::files;
 use super::listing::local;
+use super::making;
 use super::option::{Bad, Category};
 use super::setting::{Given, Matching, Page, Quoting, Setting};
 use super::top;
@@ -143,7 +144,7 @@ fn operation(settings: &[Given]) -> Result<&Given, UsageError> {
     let mut found: Option<&Given> = None;
     for given in settings {
         let is_operation = match &given.setting {
-            Setting::Extract | Setting::List | Setting::Trace => true,
+            Setting::Extract | Setting::List | Setting::Trace | Setting::Create => true,
             Setting::Refused(row) => row.category == Category::Operation,
             _ => false,
         };
@@ -183,6 +184,11 @@ struct Fold<'a> {
     /// `--one-top-level` without a name.
     top_of_archive: bool,
     occurrence_given: bool,
+    making: making::Later,
+    /// A list of names was read, though it may have been empty.
+    names_from_list: bool,
+    /// `--newer`: a file whose inode has changed is new too.
+    newer_by_ctime: bool,
 }
 
 /// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
@@ -244,6 +250,9 @@ impl<'a> Fold<'a> {
             dates: Vec::new(),
             top_of_archive: false,
             occurrence_given: false,
+            making: making::Later::default(),
+            names_from_list: false,
+            newer_by_ctime: false,
         })
     }
 
@@ -252,7 +261,15 @@ impl<'a> Fold<'a> {
         let extract = &mut plan.extract;
         let wishes = &mut self.wishes;
         match &given.setting {
-            Setting::Page(_) | Setting::Extract | Setting::List | Setting::Always => {}
+            Setting::Page(_)
+            | Setting::Extract
+            | Setting::List
+            | Setting::Create
+            | Setting::Always => {}
+            Setting::Making(making) => {
+                let result = self.making.take(making, plan, self.facts);
+                result.map_err(|(value, bad)| wrong_value(given, &value, bad))?;
+            }
             Setting::Trace => wishes.trace = true,
             Setting::Refused(row) => {
                 let instead = match row.gives {
@@ -496,6 +513,7 @@ impl<'a> Fold<'a> {
             self.dates.push((option, text.to_vec(), time));
             time
         };
+        self.newer_by_ctime = option == "--after-date";
         self.plan.selection.newer = Some(DateLimit {
             time,
             stamp: Stamp::Modified,
@@ -519,6 +537,7 @@ impl<'a> Fold<'a> {
     }
 
     fn want_from(&mut self, file: &[u8]) -> Result<(), UsageError> {
+        self.names_from_list = true;
         let text = (self.facts.read)(file).map_err(|cause| UsageError::File {
             option: self.rules.list_option,
             name: file.to_vec(),
@@ -578,6 +597,7 @@ impl<'a> Fold<'a> {
         plan.job = match (&operation.setting, self.to_output) {
             (Setting::Extract, true) => Job::ExtractToOutput,
             (Setting::Extract, false) => Job::Extract,
+            (Setting::Create, _) => Job::Create,
             _ => Job::List,
         };
         if self.volumes.is_empty() {
@@ -630,6 +650,22 @@ impl<'a> Fold<'a> {
                 notes.filter_map(|(option, text, time)| treated(option, text, *time, local));
             self.wishes.notes.extend(notes);
         }
+        if plan.job == Job::Create {
+            if plan.selection.wanted.is_empty() && !self.names_from_list {
+                return Err(wrong("Cowardly refusing to create an empty archive"));
+            }
+            self.making.finish(plan).map_err(|what| wrong(&what))?;
+            if self.making.by_name()
+                && self.compression.is_none()
+                && let Volume::File(name) = &self.volumes[0]
+            {
+                self.compression = making::compression_by_name(name.as_os_str().as_bytes());
+            }
+            if let (Some(limit), true) = (&mut plan.selection.newer, self.newer_by_ctime) {
+                limit.stamp = Stamp::Changed;
+            }
+            plan.create.process = durastar::sys::process();
+        }
         plan.archive.volumes = self.volumes;
         plan.archive.compression = self.compression.unwrap_or(Compression::Detect);
         plan.extract.existing = existing(
@@ -643,7 +679,7 @@ impl<'a> Fold<'a> {
             // GNU tar's --recursive-unlink is more than a word about -U: it wins over everything.
             plan.extract.existing = Existing::RemoveFirst;
         }
-        if plan.job != Job::Extract {
+        if !matches!(plan.job, Job::Extract | Job::Create) {
             // Nothing is written, so nothing can be promised.
             plan.durability.mode = DurabilityMode::None;
         }

@@ -11,6 +11,8 @@ use super::usage::UsageError;
 pub(crate) struct Run {
     /// Something asked for was not done, but the run went on.
     pub(crate) failed: bool,
+    /// Files differ, or changed while they were read.
+    pub(crate) differs: bool,
     /// The run ended early.
     pub(crate) fatal: bool,
     /// The number that the system gave for it.
@@ -29,6 +31,7 @@ impl Run {
                 || outcome.stats.restored.failures > 0
                 || outcome.promise == Promise::Broken
                 || stopped_by_us,
+            differs: outcome.stats.restored.differences > 0,
             fatal: match outcome.error {
                 None | Some(Error::Stopped) => false,
                 Some(_) => true,
@@ -41,10 +44,11 @@ impl Run {
 /// The status of a run.
 pub(crate) fn run(dialect: Dialect, run: Run) -> u8 {
     match dialect {
-        // GNU tar has 1 for files that differ or changed while they were read, which only other jobs can meet.
         Dialect::Gnu => {
             if run.failed || run.fatal {
                 2
+            } else if run.differs {
+                1
             } else {
                 0
             }
@@ -56,7 +60,7 @@ pub(crate) fn run(dialect: Dialect, run: Run) -> u8 {
             } => errno
                 .and_then(|code| u8::try_from(code).ok())
                 .unwrap_or(255),
-            Run { failed: true, .. } => 254,
+            Run { failed: true, .. } | Run { differs: true, .. } => 254,
             _ => 0,
         },
     }
@@ -96,6 +100,7 @@ mod tests {
 
     const FINE: Run = Run {
         failed: false,
+        differs: false,
         fatal: false,
         errno: None,
     };
@@ -146,7 +151,7 @@ mod tests {
             (UsageError::UnknownShort('Y'), 64, 255),
             (UsageError::ShortNeedsValue('f'), 64, 255),
             (UsageError::OldNeedsValue('f'), 2, 255),
-            (UsageError::Terminal, 2, 255),
+            (UsageError::Terminal { writes: true }, 2, 255),
             (file, 2, 2),
         ] {
             assert_eq!(usage(Dialect::Gnu, &error), gnu, "{error:?}");

@@ -11,6 +11,7 @@ mod exit;
 mod files;
 mod help;
 mod listing;
+mod making;
 mod man;
 mod message;
 mod number;
@@ -87,9 +88,11 @@ fn prepare(personality: &Personality, facts: &Facts<'_>) -> Result<Assembled, Us
     let assembled = assemble::assemble(dialect, &settings, facts)?;
     if let Assembled::Command(command) = &assembled
         && command.plan.archive.volumes == [Volume::Standard]
-        && io::stdin().is_terminal()
     {
-        return Err(UsageError::Terminal);
+        let writes = command.plan.job == Job::Create;
+        if writes && io::stdout().is_terminal() || !writes && io::stdin().is_terminal() {
+            return Err(UsageError::Terminal { writes });
+        }
     }
     Ok(assembled)
 }
@@ -168,10 +171,14 @@ fn carry_out(
     // One that came when everything was done already changes nothing.
     let interrupted = live.asked().filter(|_| stopped);
     if interrupted.is_some() {
-        message.err(&[Line::said(format!(
-            "interrupted, {} members are settled",
-            outcome.stats.sync.settled_members
-        ))]);
+        message.err(&[Line::said(if command.plan.job == Job::Create {
+            "interrupted, the archive is not complete".to_owned()
+        } else {
+            format!(
+                "interrupted, {} members are settled",
+                outcome.stats.sync.settled_members
+            )
+        })]);
     }
     figures(dialect, command, &outcome, message);
     let output = message.finish();
@@ -214,6 +221,7 @@ fn figures(dialect: Dialect, command: &Command, outcome: &Outcome, message: &Mes
     let (wishes, stats) = (&command.wishes, &outcome.stats);
     let mut lines = Vec::new();
     let star = dialect == Dialect::Star;
+    let creates = command.plan.job == Job::Create;
     if wishes.fifo_stats && !(star && wishes.no_statistics) {
         lines.extend(statistics::star_fifo(&stats.fifo));
     }
@@ -239,7 +247,11 @@ fn figures(dialect: Dialect, command: &Command, outcome: &Outcome, message: &Mes
     }
     // GNU tar gives no totals of a run that ended early.
     if wishes.totals && outcome.error.is_none() {
-        lines.push(statistics::gnu_totals(bytes, stats.wall));
+        lines.push(statistics::gnu_totals(
+            if creates { "written" } else { "read" },
+            bytes,
+            stats.wall,
+        ));
     }
     if wishes.sync_stats {
         lines.extend(statistics::syncs(&command.plan, outcome));

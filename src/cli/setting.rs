@@ -10,6 +10,7 @@ use durastar::plan::{
 };
 use durastar::sys::signal::Signal;
 
+use super::making::Making;
 use super::option::OptionDef;
 
 /// A setting with the words it came from, for messages about it.
@@ -30,6 +31,10 @@ pub(crate) enum Setting {
     Extract,
     /// List members.
     List,
+    /// Write a new archive.
+    Create,
+    /// Something that only writing knows.
+    Making(Making),
     /// Say what extracting would do (star's `-n`).
     Trace,
     /// An option that is known and not built.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use durastar::error::{Complaint, Condition, Severity};
 use durastar::member::Member;
 use durastar::observe::{Observer, Verdict};
-use durastar::plan::Job;
+use durastar::plan::{Job, Volume};
 use durastar::select::glob::has_wildcards;
 
 use super::assemble::Command;
@@ -151,6 +151,15 @@ impl<'a> Show<'a> {
         ));
     }
 
+    /// Whether standard output is for something else than what is printed.
+    fn output_is_taken(&self) -> bool {
+        match self.command.plan.job {
+            Job::ExtractToOutput => true,
+            Job::Create => self.command.plan.archive.volumes == [Volume::Standard],
+            Job::List | Job::Extract => false,
+        }
+    }
+
     /// A failure outside of the engine.
     fn fail(&mut self, text: Vec<u8>) {
         self.message.err(&[Line::said(text)]);
@@ -164,7 +173,7 @@ impl Observer for Show<'_> {
         self.line.clear();
         self.listing.line(member, name, &mut self.line);
         if !self.line.is_empty() {
-            if self.command.plan.job == Job::ExtractToOutput {
+            if self.output_is_taken() {
                 self.message.err_raw(&self.line);
             } else {
                 self.message.out(&self.line);
@@ -177,6 +186,8 @@ impl Observer for Show<'_> {
         match complaint.severity {
             Severity::Failure => self.tally.failures += 1,
             Severity::Warning => self.tally.warnings += 1,
+            // The engine counts these: the exit status tells them apart.
+            Severity::Difference => {}
         }
         self.tally.problems.count(complaint);
         if self.dialect == Dialect::Gnu
@@ -241,7 +252,12 @@ impl Observer for Show<'_> {
         {
             self.checkpoint += 1;
             self.message.err(&[Line::said(format!(
-                "Read checkpoint {}",
+                "{} checkpoint {}",
+                if self.command.plan.job == Job::Create {
+                    "Write"
+                } else {
+                    "Read"
+                },
                 self.checkpoint * every
             ))]);
         }

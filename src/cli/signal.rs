@@ -95,7 +95,12 @@ pub(crate) fn watch(dialect: Dialect, command: &Command, message: &Arc<Message>,
         totals_on: wishes.totals_on.clone(),
         statistics: !wishes.no_statistics,
         time: wishes.time,
-        orderly: command.plan.job == Job::Extract,
+        orderly: matches!(command.plan.job, Job::Extract | Job::Create),
+        done: if command.plan.job == Job::Create {
+            "written"
+        } else {
+            "read"
+        },
         message: Arc::clone(message),
         live: Arc::clone(live),
     };
@@ -116,6 +121,8 @@ struct Desk {
     time: bool,
     /// Whether there is anything to bring to an end.
     orderly: bool,
+    /// What is done with the archive's bytes.
+    done: &'static str,
     message: Arc<Message>,
     live: Arc<Live>,
 }
@@ -140,7 +147,11 @@ impl Desk {
     }
 
     fn totals(&self) {
-        let line = statistics::gnu_totals(self.live.archive_bytes(), self.live.started.elapsed());
+        let line = statistics::gnu_totals(
+            self.done,
+            self.live.archive_bytes(),
+            self.live.started.elapsed(),
+        );
         self.message.err(&[line]);
     }
 
@@ -180,6 +191,7 @@ mod tests {
             statistics: true,
             time: false,
             orderly: true,
+            done: "read",
             message: Arc::new(Message::with(
                 b"star",
                 Box::new(io::sink()),

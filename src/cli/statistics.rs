@@ -56,7 +56,7 @@ pub(crate) fn star_time(archive_bytes: u64, wall: Duration) -> Line {
 }
 
 /// GNU tar's `--totals`.
-pub(crate) fn gnu_totals(archive_bytes: u64, wall: Duration) -> Line {
+pub(crate) fn gnu_totals(done: &str, archive_bytes: u64, wall: Duration) -> Line {
     let seconds = wall.as_secs_f64();
     let rate = if seconds > 0.0 {
         human(archive_bytes as f64 / seconds)
@@ -64,7 +64,7 @@ pub(crate) fn gnu_totals(archive_bytes: u64, wall: Duration) -> Line {
         "?".to_owned()
     };
     Line::plain(format!(
-        "Total bytes read: {archive_bytes} ({}, {rate}/s)",
+        "Total bytes {done}: {archive_bytes} ({}, {rate}/s)",
         human(archive_bytes as f64)
     ))
 }
@@ -209,12 +209,12 @@ mod tests {
     #[test]
     fn totals_of_gnu_tar() {
         assert_eq!(
-            text(&[gnu_totals(10240, Duration::from_micros(8200))]),
+            text(&[gnu_totals("read", 10240, Duration::from_micros(8200))]),
             "Total bytes read: 10240 (10KiB, 1.2MiB/s)\n"
         );
         assert_eq!(
-            text(&[gnu_totals(10240, Duration::ZERO)]),
-            "Total bytes read: 10240 (10KiB, ?/s)\n"
+            text(&[gnu_totals("written", 10240, Duration::ZERO)]),
+            "Total bytes written: 10240 (10KiB, ?/s)\n"
         );
     }
 

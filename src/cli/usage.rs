@@ -67,7 +67,10 @@ pub(crate) enum UsageError {
     /// Several archives where only one can be.
     SeveralArchives,
     /// The archive would be read from a terminal.
-    Terminal,
+    Terminal {
+        /// It was to be written there, not read.
+        writes: bool,
+    },
     /// A file that the command line names cannot be read.
     File {
         /// The option that names it.

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Access, Disk, Node, Stat, Target, Times};
+use super::{Access, Disk, Entry, Links, Node, Stat, Target, Times};
 
 /// The calls of [`Disk`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,14 @@ pub enum Call {
     OpenPath,
     OpenDir,
     List,
+    Look,
+    Enter,
+    OpenToRead,
+    Read,
+    NextData,
+    NextHole,
+    AttributeNames,
+    Attribute,
     Create,
     OpenFile,
     MakeDir,
@@ -95,7 +103,7 @@ impl<D: Disk> Faulty<D> {
             .unwrap_or(&0)
     }
 
-    fn enter(&self, call: Call) -> io::Result<&D> {
+    fn pass(&self, call: Call) -> io::Result<&D> {
         let before = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             let count = counts.entry(call).or_insert(0);
@@ -122,69 +130,105 @@ impl<D: Disk> Disk for Faulty<D> {
     type File = D::File;
 
     fn open_path(&self, path: &Path) -> io::Result<D::Dir> {
-        self.enter(Call::OpenPath)?.open_path(path)
+        self.pass(Call::OpenPath)?.open_path(path)
     }
     fn open_dir(&self, at: &D::Dir, name: &CStr) -> io::Result<D::Dir> {
-        self.enter(Call::OpenDir)?.open_dir(at, name)
+        self.pass(Call::OpenDir)?.open_dir(at, name)
     }
     fn list(&self, dir: &D::Dir) -> io::Result<Vec<CString>> {
-        self.enter(Call::List)?.list(dir)
+        self.pass(Call::List)?.list(dir)
+    }
+    fn entries(&self, dir: &D::Dir) -> io::Result<Vec<Entry>> {
+        self.pass(Call::List)?.entries(dir)
+    }
+    fn look(&self, at: &D::Dir, name: &CStr, links: Links) -> io::Result<Stat> {
+        self.pass(Call::Look)?.look(at, name, links)
+    }
+    fn enter(&self, at: &D::Dir, name: &CStr, links: Links) -> io::Result<D::Dir> {
+        self.pass(Call::Enter)?.enter(at, name, links)
+    }
+    fn open_to_read(
+        &self,
+        at: &D::Dir,
+        name: &CStr,
+        links: Links,
+        quiet: bool,
+    ) -> io::Result<D::File> {
+        self.pass(Call::OpenToRead)?
+            .open_to_read(at, name, links, quiet)
+    }
+    fn read_at(&self, file: &D::File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.pass(Call::Read)?.read_at(file, into, offset)
+    }
+    fn next_data(&self, file: &D::File, offset: u64) -> io::Result<Option<u64>> {
+        self.pass(Call::NextData)?.next_data(file, offset)
+    }
+    fn next_hole(&self, file: &D::File, offset: u64) -> io::Result<u64> {
+        self.pass(Call::NextHole)?.next_hole(file, offset)
+    }
+    fn attribute_names(&self, target: &Target<'_, Self>) -> io::Result<Vec<CString>> {
+        self.pass(Call::AttributeNames)?
+            .attribute_names(&Self::below(target))
+    }
+    fn attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<Vec<u8>> {
+        self.pass(Call::Attribute)?
+            .attribute(&Self::below(target), name)
     }
     fn create(&self, at: &D::Dir, name: &CStr, mode: u32) -> io::Result<D::File> {
-        self.enter(Call::Create)?.create(at, name, mode)
+        self.pass(Call::Create)?.create(at, name, mode)
     }
     fn open_file(&self, at: &D::Dir, name: &CStr, access: Access) -> io::Result<D::File> {
-        self.enter(Call::OpenFile)?.open_file(at, name, access)
+        self.pass(Call::OpenFile)?.open_file(at, name, access)
     }
     fn make_dir(&self, at: &D::Dir, name: &CStr, mode: u32) -> io::Result<()> {
-        self.enter(Call::MakeDir)?.make_dir(at, name, mode)
+        self.pass(Call::MakeDir)?.make_dir(at, name, mode)
     }
     fn symlink(&self, target: &CStr, at: &D::Dir, name: &CStr) -> io::Result<()> {
-        self.enter(Call::Symlink)?.symlink(target, at, name)
+        self.pass(Call::Symlink)?.symlink(target, at, name)
     }
     fn link(&self, from: &D::Dir, source: &CStr, at: &D::Dir, name: &CStr) -> io::Result<()> {
-        self.enter(Call::Link)?.link(from, source, at, name)
+        self.pass(Call::Link)?.link(from, source, at, name)
     }
     fn make_node(&self, at: &D::Dir, name: &CStr, mode: u32, node: Node) -> io::Result<()> {
-        self.enter(Call::MakeNode)?.make_node(at, name, mode, node)
+        self.pass(Call::MakeNode)?.make_node(at, name, mode, node)
     }
     fn remove(&self, at: &D::Dir, name: &CStr) -> io::Result<()> {
-        self.enter(Call::Remove)?.remove(at, name)
+        self.pass(Call::Remove)?.remove(at, name)
     }
     fn remove_dir(&self, at: &D::Dir, name: &CStr) -> io::Result<()> {
-        self.enter(Call::RemoveDir)?.remove_dir(at, name)
+        self.pass(Call::RemoveDir)?.remove_dir(at, name)
     }
     fn rename(&self, from: &D::Dir, source: &CStr, at: &D::Dir, name: &CStr) -> io::Result<()> {
-        self.enter(Call::Rename)?.rename(from, source, at, name)
+        self.pass(Call::Rename)?.rename(from, source, at, name)
     }
     fn stat_at(&self, at: &D::Dir, name: &CStr) -> io::Result<Stat> {
-        self.enter(Call::StatAt)?.stat_at(at, name)
+        self.pass(Call::StatAt)?.stat_at(at, name)
     }
     fn stat_dir(&self, dir: &D::Dir) -> io::Result<Stat> {
-        self.enter(Call::StatDir)?.stat_dir(dir)
+        self.pass(Call::StatDir)?.stat_dir(dir)
     }
     fn stat_file(&self, file: &D::File) -> io::Result<Stat> {
-        self.enter(Call::StatFile)?.stat_file(file)
+        self.pass(Call::StatFile)?.stat_file(file)
     }
     fn read_link(&self, at: &D::Dir, name: &CStr) -> io::Result<Vec<u8>> {
-        self.enter(Call::ReadLink)?.read_link(at, name)
+        self.pass(Call::ReadLink)?.read_link(at, name)
     }
     fn write_at(&self, file: &D::File, data: &[u8], offset: u64) -> io::Result<()> {
-        self.enter(Call::Write)?.write_at(file, data, offset)
+        self.pass(Call::Write)?.write_at(file, data, offset)
     }
     fn set_size(&self, file: &D::File, size: u64) -> io::Result<()> {
-        self.enter(Call::SetSize)?.set_size(file, size)
+        self.pass(Call::SetSize)?.set_size(file, size)
     }
     fn set_owner(&self, target: &Target<'_, Self>, uid: u32, gid: u32) -> io::Result<()> {
-        self.enter(Call::SetOwner)?
+        self.pass(Call::SetOwner)?
             .set_owner(&Self::below(target), uid, gid)
     }
     fn set_mode(&self, target: &Target<'_, Self>, mode: u32) -> io::Result<()> {
-        self.enter(Call::SetMode)?
+        self.pass(Call::SetMode)?
             .set_mode(&Self::below(target), mode)
     }
     fn set_times(&self, target: &Target<'_, Self>, times: Times) -> io::Result<()> {
-        self.enter(Call::SetTimes)?
+        self.pass(Call::SetTimes)?
             .set_times(&Self::below(target), times)
     }
     fn set_attribute(
@@ -193,31 +237,31 @@ impl<D: Disk> Disk for Faulty<D> {
         name: &CStr,
         value: &[u8],
     ) -> io::Result<()> {
-        self.enter(Call::SetAttribute)?
+        self.pass(Call::SetAttribute)?
             .set_attribute(&Self::below(target), name, value)
     }
     fn remove_attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<()> {
-        self.enter(Call::RemoveAttribute)?
+        self.pass(Call::RemoveAttribute)?
             .remove_attribute(&Self::below(target), name)
     }
     fn add_flags(&self, target: &Target<'_, Self>, flags: u32) -> io::Result<()> {
-        self.enter(Call::AddFlags)?
+        self.pass(Call::AddFlags)?
             .add_flags(&Self::below(target), flags)
     }
     fn close(&self, file: D::File) -> io::Result<()> {
-        self.enter(Call::Close)?.close(file)
+        self.pass(Call::Close)?.close(file)
     }
     fn sync_file(&self, file: &D::File) -> io::Result<()> {
-        self.enter(Call::SyncFile)?.sync_file(file)
+        self.pass(Call::SyncFile)?.sync_file(file)
     }
     fn sync_dir(&self, dir: &D::Dir) -> io::Result<()> {
-        self.enter(Call::SyncDir)?.sync_dir(dir)
+        self.pass(Call::SyncDir)?.sync_dir(dir)
     }
     fn sync_fs(&self, dir: &D::Dir) -> io::Result<()> {
-        self.enter(Call::SyncFs)?.sync_fs(dir)
+        self.pass(Call::SyncFs)?.sync_fs(dir)
     }
     fn sync_fs_is_promise(&self, dir: &D::Dir) -> io::Result<bool> {
-        let below = self.enter(Call::SyncFsIsPromise)?;
+        let below = self.pass(Call::SyncFsIsPromise)?;
         self.promise
             .map_or_else(|| below.sync_fs_is_promise(dir), Ok)
     }

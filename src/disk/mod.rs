@@ -22,8 +22,8 @@ pub use os::Os;
 /// The error numbers that callers tell apart.
 pub mod errno {
     pub use libc::{
-        EBUSY, EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA, ENOENT,
-        ENOTDIR, ENOTEMPTY, EOPNOTSUPP,
+        EACCES, EBUSY, EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA,
+        ENOENT, ENOTDIR, ENOTEMPTY, ENOTSUP, ENXIO, EOPNOTSUPP, EPERM,
     };
 }
 
@@ -36,8 +36,16 @@ pub enum FileKind {
     Directory,
     /// A symbolic link.
     Symlink,
-    /// Anything else: FIFO, socket, device.
-    Special,
+    /// A FIFO.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character device.
+    CharDevice,
+    /// A block device.
+    BlockDevice,
+    /// Something that this program does not know.
+    Unknown,
 }
 
 /// State of an object on disk.
@@ -59,6 +67,16 @@ pub struct Stat {
     pub inode: u64,
     /// Last change of the contents.
     pub mtime: Timestamp,
+    /// Last access.
+    pub atime: Timestamp,
+    /// Last change of the inode.
+    pub ctime: Timestamp,
+    /// How many names it has.
+    pub links: u64,
+    /// How much room it takes, in units of 512 bytes.
+    pub blocks: u64,
+    /// Major and minor number, of a device.
+    pub number: (u32, u32),
 }
 
 impl Stat {
@@ -67,6 +85,26 @@ impl Stat {
     pub fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
+}
+
+/// What a directory says of one of its entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: CString,
+    /// What it is, where the file system tells without being asked for each.
+    pub kind: Option<FileKind>,
+    /// Number of its inode.
+    pub inode: u64,
+}
+
+/// Whether a symbolic link stands for itself or for what it points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// For itself.
+    Keep,
+    /// For what it points to.
+    Follow,
 }
 
 /// A special file that can be made.
@@ -136,6 +174,58 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// # Errors
     /// See the trait.
     fn list(&self, dir: &Self::Dir) -> io::Result<Vec<CString>>;
+    /// The entries of a directory, without `.` and `..`, in the file system's order.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn entries(&self, dir: &Self::Dir) -> io::Result<Vec<Entry>>;
+    /// fstatat(2) of a name that may lead through directories, following links on the way.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn look(&self, at: &Self::Dir, name: &CStr, links: Links) -> io::Result<Stat>;
+    /// Opens a directory by a name that may lead through others, following links on the way.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn enter(&self, at: &Self::Dir, name: &CStr, links: Links) -> io::Result<Self::Dir>;
+    /// Opens a file for reading by a name that may lead through directories, following links on the way. Reading does
+    /// not change its access time where `quiet` is set (`O_NOATIME`).
+    ///
+    /// # Errors
+    /// See the trait.
+    fn open_to_read(
+        &self,
+        at: &Self::Dir,
+        name: &CStr,
+        links: Links,
+        quiet: bool,
+    ) -> io::Result<Self::File>;
+    /// Reads at `offset`, and says how many bytes: 0 at the end only.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn read_at(&self, file: &Self::File, into: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Where data begin at `offset` or after it (`SEEK_DATA`); `None` when there are none.
+    ///
+    /// # Errors
+    /// See the trait; `EINVAL` where the file system cannot tell.
+    fn next_data(&self, file: &Self::File, offset: u64) -> io::Result<Option<u64>>;
+    /// Where a hole begins after `offset` (`SEEK_HOLE`); the file's end counts as one.
+    ///
+    /// # Errors
+    /// As [`Disk::next_data`].
+    fn next_hole(&self, file: &Self::File, offset: u64) -> io::Result<u64>;
+    /// The names of an object's extended attributes.
+    ///
+    /// # Errors
+    /// See the trait; `EOPNOTSUPP` where the file system has none.
+    fn attribute_names(&self, target: &Target<'_, Self>) -> io::Result<Vec<CString>>;
+    /// An extended attribute.
+    ///
+    /// # Errors
+    /// See the trait; `ENODATA` where there is none of that name.
+    fn attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<Vec<u8>>;
     /// Makes a regular file that must not exist, with exactly this mode where umask and default ACLs allow.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use filetime::FileTime;
 use rustix::fs::{self, AtFlags, FileType, IFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
 use rustix::process::{Gid, Uid};
 
-use super::{Access, Disk, FileKind, Node, Stat, Target, Times};
+use super::{Access, Disk, Entry, FileKind, Links, Node, Stat, Target, Times};
 use crate::member::Timestamp;
 
 /// The operating system's file system.
@@ -28,24 +28,56 @@ const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 fn stat(raw: &fs::Stat) -> Stat {
-    let kind = match FileType::from_raw_mode(raw.st_mode) {
-        FileType::RegularFile => FileKind::Regular,
-        FileType::Directory => FileKind::Directory,
-        FileType::Symlink => FileKind::Symlink,
-        _ => FileKind::Special,
+    let time = |seconds, nanos| Timestamp {
+        seconds,
+        nanos: u32::try_from(nanos).unwrap_or(0),
     };
     Stat {
-        kind,
+        kind: kind(FileType::from_raw_mode(raw.st_mode)).unwrap_or(FileKind::Unknown),
         mode: raw.st_mode & 0o7777,
         uid: raw.st_uid,
         gid: raw.st_gid,
         size: raw.st_size.cast_unsigned(),
         device: raw.st_dev,
         inode: raw.st_ino,
-        mtime: Timestamp {
-            seconds: raw.st_mtime,
-            nanos: u32::try_from(raw.st_mtime_nsec).unwrap_or(0),
-        },
+        mtime: time(raw.st_mtime, raw.st_mtime_nsec),
+        atime: time(raw.st_atime, raw.st_atime_nsec),
+        ctime: time(raw.st_ctime, raw.st_ctime_nsec),
+        links: raw.st_nlink,
+        blocks: raw.st_blocks.cast_unsigned(),
+        number: (fs::major(raw.st_rdev), fs::minor(raw.st_rdev)),
+    }
+}
+
+fn kind(kind: FileType) -> Option<FileKind> {
+    Some(match kind {
+        FileType::RegularFile => FileKind::Regular,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Symlink,
+        FileType::Fifo => FileKind::Fifo,
+        FileType::Socket => FileKind::Socket,
+        FileType::CharacterDevice => FileKind::CharDevice,
+        FileType::BlockDevice => FileKind::BlockDevice,
+        FileType::Unknown => return None,
+    })
+}
+
+/// Calls for the size, then for the value, until it has not grown in between.
+fn sized(mut call: impl FnMut(&mut [u8]) -> rustix::io::Result<usize>) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; 256];
+    loop {
+        match call(&mut buffer) {
+            Ok(size) => {
+                buffer.truncate(size);
+                return Ok(buffer);
+            }
+            Err(rustix::io::Errno::RANGE) => {
+                // A call without room gives the size there is now.
+                let size = call(&mut [])?;
+                buffer.resize(size.max(buffer.len() * 2), 0);
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -118,6 +150,89 @@ impl Disk for Os {
             }
         }
         Ok(names)
+    }
+
+    fn entries(&self, dir: &File) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in fs::Dir::read_from(dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                entries.push(Entry {
+                    name: name.to_owned(),
+                    kind: kind(entry.file_type()),
+                    inode: entry.ino(),
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn look(&self, at: &File, name: &CStr, links: Links) -> io::Result<Stat> {
+        let flags = match links {
+            Links::Keep => AtFlags::SYMLINK_NOFOLLOW,
+            Links::Follow => AtFlags::empty(),
+        };
+        Ok(stat(&fs::statat(at, name, flags)?))
+    }
+
+    fn enter(&self, at: &File, name: &CStr, links: Links) -> io::Result<File> {
+        let flags = match links {
+            Links::Keep => DIRECTORY | OFlags::NOFOLLOW,
+            Links::Follow => DIRECTORY,
+        };
+        uninterrupted(|| fs::openat(at, name, flags, Mode::empty())).map(File::from)
+    }
+
+    fn open_to_read(&self, at: &File, name: &CStr, links: Links, quiet: bool) -> io::Result<File> {
+        // As in `open_file`.
+        let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        if links == Links::Keep {
+            flags |= OFlags::NOFOLLOW;
+        }
+        if quiet {
+            flags |= OFlags::NOATIME;
+        }
+        uninterrupted(|| fs::openat(at, name, flags, Mode::empty())).map(File::from)
+    }
+
+    fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match file.read_at(into, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn next_data(&self, file: &File, offset: u64) -> io::Result<Option<u64>> {
+        match fs::seek(file, fs::SeekFrom::Data(offset)) {
+            Ok(place) => Ok(Some(place)),
+            Err(rustix::io::Errno::NXIO) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn next_hole(&self, file: &File, offset: u64) -> io::Result<u64> {
+        Ok(fs::seek(file, fs::SeekFrom::Hole(offset))?)
+    }
+
+    fn attribute_names(&self, target: &Target<'_, Self>) -> io::Result<Vec<CString>> {
+        let list = sized(|buffer| match target {
+            Target::File(file) | Target::Dir(file) => fs::flistxattr(file, buffer),
+            Target::At(dir, name) => fs::llistxattr(handle_path(dir, name), buffer),
+        })?;
+        let names = list
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty());
+        Ok(names.filter_map(|name| CString::new(name).ok()).collect())
+    }
+
+    fn attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<Vec<u8>> {
+        sized(|buffer| match target {
+            Target::File(file) | Target::Dir(file) => fs::fgetxattr(file, name, buffer),
+            Target::At(dir, at) => fs::lgetxattr(handle_path(dir, at), name, buffer),
+        })
     }
 
     fn create(&self, at: &File, name: &CStr, bits: u32) -> io::Result<File> {

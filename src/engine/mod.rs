@@ -3,7 +3,10 @@
 //! The reader thread (`source`) fills the ring; the caller's thread takes members from it, one after the other, and
 //! lists or restores them. It is the only one that speaks to the observer.
 
+mod create;
+mod sink;
 mod source;
+mod target;
 
 use std::fs::File;
 use std::io::Write;
@@ -80,6 +83,7 @@ pub fn run_on<D: Disk>(
         observer: Counting {
             observer,
             failures: 0,
+            differences: 0,
             warnings: 0,
             stopped: false,
         },
@@ -94,6 +98,7 @@ pub fn run_on<D: Disk>(
     } = run;
     stats.restored.failures = observer.failures;
     stats.restored.warnings = observer.warnings;
+    stats.restored.differences = observer.differences;
     stats.wall = started.elapsed();
     let bottleneck = bottleneck(&stats);
     let promise = match (promise, &error) {
@@ -113,6 +118,7 @@ pub fn run_on<D: Disk>(
 struct Counting<'a> {
     observer: &'a mut dyn Observer,
     failures: u64,
+    differences: u64,
     warnings: u64,
     stopped: bool,
 }
@@ -126,6 +132,7 @@ impl Observer for Counting<'_> {
         match complaint.severity {
             Severity::Failure => self.failures += 1,
             Severity::Warning => self.warnings += 1,
+            Severity::Difference => self.differences += 1,
         }
         let verdict = self.observer.complaint(complaint);
         self.stopped |= verdict == Verdict::Stop;
@@ -164,6 +171,9 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
+        if self.plan.job == Job::Create {
+            return self.create(disk);
+        }
         let file = source::open(&self.plan.archive)?;
         match self.seekable(file) {
             Ok((source, length)) => {

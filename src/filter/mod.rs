@@ -1,4 +1,5 @@
 //! Decompression: compressed bytes in, plain bytes out, recognised by content.
+//! Compression, the other way round, is in `encode`.
 //!
 //! [`decoder`] looks at the first bytes and gives a [`Read`] of what they hold. Streams one after the other are one
 //! archive, in every format. What a well-kept crate decodes is decoded here: gzip (flate2 on zlib-rs), bzip2, xz, lzma and
@@ -12,8 +13,10 @@
 //! Checksums are verified, and all that comes before an error is delivered. Nothing is allocated by what a header claims
 //! beyond the limits in `limits.rs`.
 
+mod blocks;
 mod codec;
 mod detect;
+mod encode;
 mod input;
 mod limits;
 mod lz4;
@@ -27,6 +30,7 @@ use std::fmt;
 use std::io::{self, Read};
 
 pub use detect::{DETECT_BYTES, detect};
+pub use encode::{Encoder, Packing, encoder};
 use input::Input;
 use program::Child;
 use streams::Streams;

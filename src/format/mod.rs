@@ -14,9 +14,9 @@ mod slice;
 mod source;
 mod sparse;
 mod swap;
-pub mod write;
 #[cfg(test)]
 mod tests;
+pub mod write;
 
 pub use reader::{Options, Reader};
 pub use seek::{ReadAt, SeekSource, SeekSpan};

@@ -4,7 +4,7 @@
 //! [`Member`], so a name is whole, a size is the one that counts, and what a consumer does not understand is still
 //! there in [`Member::records`]. Names are bytes: no encoding is assumed and none is checked.
 
-use crate::error::{Complaint, Error};
+use crate::error::{Complaint, Condition, Error};
 
 /// A point in time as archives hold it: seconds since 1970-01-01 00:00:00 UTC, and nanoseconds after that second.
 ///
@@ -208,4 +208,56 @@ pub trait MemberStream {
     fn before_sleep(&mut self, hook: Box<dyn FnMut()>) {
         drop(hook);
     }
+}
+
+/// An archive as its makers see it: one member after the other, each with its data.
+pub trait MemberSink {
+    /// Puts the headers of a member, whose [`Member::stored`] bytes of data have to follow. `source` is its name before
+    /// renaming. Where the format cannot hold it, nothing is put and the reason is given.
+    ///
+    /// # Errors
+    /// What ends the run: the archive cannot be written.
+    fn member(&mut self, member: &Member, source: &[u8]) -> Result<Option<Condition>, Error>;
+
+    /// Room for data of the current member, never empty while there are some to come and never more than those.
+    ///
+    /// # Errors
+    /// As [`MemberSink::member`].
+    fn room(&mut self) -> Result<&mut [u8], Error>;
+
+    /// Takes the first `n` bytes of the room as data; what fills the last block is added after the last of them.
+    ///
+    /// # Errors
+    /// As [`MemberSink::member`].
+    fn filled(&mut self, n: usize) -> Result<(), Error>;
+
+    /// Puts these bytes as data.
+    ///
+    /// # Errors
+    /// As [`MemberSink::member`].
+    fn put(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        while !bytes.is_empty() {
+            let room = self.room()?;
+            let n = room.len().min(bytes.len());
+            room[..n].copy_from_slice(&bytes[..n]);
+            self.filled(n)?;
+            bytes = &bytes[n..];
+        }
+        Ok(())
+    }
+
+    /// Whether files with holes can be stored with a map of them.
+    fn has_maps(&self) -> bool;
+
+    /// Whether attributes and access control lists can be stored; the latter separated as star does or as GNU tar does.
+    fn records(&self) -> Option<AclStyle>;
+}
+
+/// How the entries of an access control list are separated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AclStyle {
+    /// By line ends, with numbers and names as the system has them (GNU tar).
+    Lines,
+    /// By commas, with the number after each name (star).
+    Commas,
 }

@@ -268,6 +268,8 @@ pub struct Create {
     pub check_links: bool,
     /// How hard to compress.
     pub effort: Effort,
+    /// Leave `./` off the front of names (star).
+    pub skip_dot: bool,
     /// The process's number, for `%p` in names of headers.
     pub process: u32,
 }
@@ -298,6 +300,7 @@ impl Default for Create {
             ignore_failed_read: false,
             check_links: false,
             effort: Effort::default(),
+            skip_dot: false,
             process: 0,
         }
     }

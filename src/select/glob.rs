@@ -80,6 +80,18 @@ pub(super) fn first_char(bytes: &[u8]) -> (u32, usize) {
         .map_or((STRAY + u32::from(first), 1), |c| (u32::from(c), length))
 }
 
+/// Whether a shell pattern matches a whole text, slashes like other characters.
+#[must_use]
+pub fn matches_whole(pattern: &[u8], text: &[u8]) -> bool {
+    let rules = Rules {
+        match_slash: true,
+        ignore_case: false,
+        leading_directory: false,
+        anchored: true,
+    };
+    Glob::new(pattern, rules).matches(text)
+}
+
 /// Whether a text has to be taken as a pattern: it holds one of `* ? [ \`.
 #[must_use]
 pub fn has_wildcards(text: &[u8]) -> bool {

@@ -14,6 +14,7 @@ pub mod glob;
 mod literal;
 mod matcher;
 pub mod names;
+pub mod outgoing;
 mod regex;
 pub mod transform;
 

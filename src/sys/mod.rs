@@ -66,6 +66,19 @@ pub fn reset_sigpipe() {
     }
 }
 
+/// Makes a pipe hold as much as an ordinary user may ask for (`F_SETPIPE_SZ`, fcntl(2)): fewer wake-ups. Anything else, and
+/// a system that does not want to, stays as it is.
+pub fn widen_pipe(file: &impl std::os::fd::AsFd) {
+    // /proc/sys/fs/pipe-max-size, by default.
+    let _ = rustix::pipe::fcntl_setpipe_size(file, 1 << 20);
+}
+
+/// This process's number.
+#[must_use]
+pub fn process() -> u32 {
+    std::process::id()
+}
+
 /// Whether the process acts as the superuser.
 #[must_use]
 pub fn is_superuser() -> bool {

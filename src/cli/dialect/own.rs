@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 use durastar::plan::SyncMethod;
 
 use crate::cli::assemble::{MODES, mode};
+use crate::cli::making::Making;
 use crate::cli::number;
-use crate::cli::option::Category::{Durability, Hidden, Output};
+use crate::cli::option::Category::{Archive, Durability, Hidden, Output};
 use crate::cli::option::{Bad, OptionDef, flag, valued};
 use crate::cli::setting::{Page, Setting};
 
@@ -69,6 +70,23 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         },
     )
     .more("With 1 everything happens in the archive's order."),
+    valued(
+        Archive,
+        "",
+        &["compress-level"],
+        "N",
+        "compress with this level of the format",
+        |word| {
+            number::plain(word)
+                .and_then(|level| u32::try_from(level).ok())
+                .map(|level| Setting::Making(Making::Level(level)))
+                .ok_or(Bad::Value("Invalid level"))
+        },
+    )
+    .more(
+        "The defaults are those of the formats' programs: 6 for gzip and xz, 9 for bzip2, 3 for zstd. gzip, bzip2, xz and \
+         zstd use as many threads as --jobs says, or as there are cores.",
+    ),
     valued(
         Durability,
         "",

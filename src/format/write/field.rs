@@ -102,7 +102,11 @@ pub(super) fn record(body: &mut Vec<u8>, key: &[u8], value: &[u8]) {
 pub(super) fn time(time: Timestamp, star: bool) -> Vec<u8> {
     // Nanoseconds count forwards, but the text has one sign for both parts.
     let (sign, seconds, nanos) = if time.seconds < 0 && time.nanos > 0 {
-        ("-", -(i128::from(time.seconds) + 1), 1_000_000_000 - time.nanos)
+        (
+            "-",
+            -(i128::from(time.seconds) + 1),
+            1_000_000_000 - time.nanos,
+        )
     } else if time.seconds < 0 {
         ("-", -i128::from(time.seconds), 0)
     } else {
@@ -126,11 +130,20 @@ mod tests {
     #[test]
     fn a_records_length_counts_its_own_digits() {
         // POSIX pax, "pax Extended Header": the decimal length of the record, the trailing newline included.
-        for (value, whole) in [(1, "9 a=v\n".len()), (92, 98), (93, 99), (94, 101), (990, 997)] {
+        for (value, whole) in [
+            (1, "9 a=v\n".len()),
+            (92, 98),
+            (93, 99),
+            (94, 101),
+            (990, 997),
+        ] {
             let mut body = Vec::new();
             record(&mut body, b"a", &vec![b'v'; value]);
             let digits = body.iter().position(|&byte| byte == b' ').unwrap();
-            let told: usize = std::str::from_utf8(&body[..digits]).unwrap().parse().unwrap();
+            let told: usize = std::str::from_utf8(&body[..digits])
+                .unwrap()
+                .parse()
+                .unwrap();
             assert_eq!(told, body.len());
             assert!(whole == body.len() || value != 92, "{whole} {}", body.len());
         }

@@ -9,6 +9,9 @@ mod field;
 mod props;
 #[cfg(test)]
 mod tests;
+mod writer;
+
+pub use writer::{Sink, Writer};
 
 use std::borrow::Cow;
 use std::fmt;
@@ -177,12 +180,7 @@ impl Headers {
     ///
     /// # Errors
     /// The format cannot hold it; nothing is added then.
-    pub fn member(
-        &self,
-        member: &Member,
-        source: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<u64, Unfit> {
+    pub fn member(&self, member: &Member, source: &[u8], out: &mut Vec<u8>) -> Result<u64, Unfit> {
         let begin = out.len();
         let result = self.all(member, source, out);
         if result.is_err() {
@@ -215,7 +213,13 @@ impl Headers {
         self.link(member, &mut header, &mut body, out)?;
         self.name(&name, &mut header, &mut body, out)?;
         let stored = match self.props.sparse {
-            _ if !matches!(member.kind, Kind::Regular | Kind::HardLink | Kind::Continuation) => 0,
+            _ if !matches!(
+                member.kind,
+                Kind::Regular | Kind::HardLink | Kind::Continuation
+            ) =>
+            {
+                0
+            }
             Sparse::Star => {
                 if let Some(map) = map {
                     self.map_blocks(map, &mut ahead);
@@ -303,7 +307,11 @@ impl Headers {
             }
         }
         // GNU tar ends names of its old format with a NUL, link names not; star both of GNU's.
-        let room = if self.props.star { self.props.name } else { 100 };
+        let room = if self.props.star {
+            self.props.name
+        } else {
+            100
+        };
         field::text(&mut header[157..157 + room], link);
         Ok(())
     }
@@ -391,7 +399,10 @@ impl Headers {
         let put = |field: &mut [u8], value: i128| {
             field::number(field, value, digits, Base256::No);
         };
-        put(&mut header[100..108], if props.star { 0o600 } else { 0o644 });
+        put(
+            &mut header[100..108],
+            if props.star { 0o600 } else { 0o644 },
+        );
         put(&mut header[108..116], 0);
         put(&mut header[116..124], 0);
         put(&mut header[124..136], body.len() as i128);
@@ -445,7 +456,12 @@ impl Headers {
             (true, false) => Base256::Gnu,
         };
         let records = self.props.records != Records::None;
-        field::number(&mut header[100..108], member.mode.into(), digits, Base256::No);
+        field::number(
+            &mut header[100..108],
+            member.mode.into(),
+            digits,
+            Base256::No,
+        );
         for (what, key, range, value) in [
             ("uid_t", &b"uid"[..], 108..116, member.uid),
             ("gid_t", b"gid", 116..124, member.gid),
@@ -560,8 +576,16 @@ impl Headers {
         }
         if self.props.magic != Magic::None || self.props.star {
             // The last byte of these is a NUL (POSIX).
-            header[296] &= if self.props.times == Times::Star { 0xff } else { 0 };
-            header[328] &= if self.props.times == Times::Star { 0xff } else { 0 };
+            header[296] &= if self.props.times == Times::Star {
+                0xff
+            } else {
+                0
+            };
+            header[328] &= if self.props.times == Times::Star {
+                0xff
+            } else {
+                0
+            };
         }
     }
 
@@ -709,7 +733,11 @@ impl Headers {
         };
         self.star_records(&timeless, &mut rest);
         let mut only_time = Vec::new();
-        field::record(&mut only_time, b"mtime", &field::time(Timestamp::default(), true));
+        field::record(
+            &mut only_time,
+            b"mtime",
+            &field::time(Timestamp::default(), true),
+        );
         begun
             && (times[..count].iter().flatten().any(fine)
                 || rest.bytes.len() > only_time.len()
@@ -735,7 +763,11 @@ impl Headers {
     }
 
     fn entries(&self, map: &[Extent], into: &mut [u8]) {
-        let base256 = if self.props.star { Base256::Star } else { Base256::Gnu };
+        let base256 = if self.props.star {
+            Base256::Star
+        } else {
+            Base256::Gnu
+        };
         for (extent, entry) in map.iter().zip(into.chunks_exact_mut(24)) {
             let (offset, length) = entry.split_at_mut(12);
             field::number(offset, extent.offset.into(), self.props.digits, base256);
@@ -839,12 +871,12 @@ impl Headers {
             .rposition(|&byte| byte != b'/')
             .map_or(source.len().min(1), |last| last + 1);
         let source = &source[..end];
-        let (directory, file): (&[u8], &[u8]) =
-            match source.iter().rposition(|&byte| byte == b'/') {
-                None => (b".", source),
-                Some(0) => (b"/", &source[1..]),
-                Some(place) => (&source[..place], &source[place + 1..]),
-            };
+        let (directory, file): (&[u8], &[u8]) = match source.iter().rposition(|&byte| byte == b'/')
+        {
+            None => (b".", source),
+            Some(0) => (b"/", &source[1..]),
+            Some(place) => (&source[..place], &source[place + 1..]),
+        };
         let mut name = Vec::new();
         let mut rest = pattern.iter();
         while let Some(&byte) = rest.next() {

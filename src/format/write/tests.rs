@@ -35,7 +35,9 @@ fn same(name: &str, options: &HeaderOptions, least: usize) {
     let bytes = fixture(name);
     let mut options = options.clone();
     if let Some(place) = bytes.windows(14).position(|part| part == b"GNUSparseFile.") {
-        let digits = bytes[place + 14..].iter().take_while(|byte| byte.is_ascii_digit());
+        let digits = bytes[place + 14..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit());
         options.process = digits.fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
     }
     let headers = Headers::new(options);
@@ -63,9 +65,7 @@ fn same(name: &str, options: &HeaderOptions, least: usize) {
             begin += 1024;
         }
         let found = &bytes[begin..begin + written.len()];
-        for (number, (expected, found)) in
-            found.chunks(512).zip(written.chunks(512)).enumerate()
-        {
+        for (number, (expected, found)) in found.chunks(512).zip(written.chunks(512)).enumerate() {
             assert!(
                 expected == found,
                 "{name}: {}, block {number} of {}\n{}\n{}",

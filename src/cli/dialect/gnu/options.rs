@@ -3,12 +3,14 @@
 
 use std::num::NonZeroU64;
 
+use durastar::plan::create::{AccessTimes, ArchiveFormat, Holes, Sort, SparseVersion, TagExtent};
 use durastar::plan::{
     Compression, CompressionFormat, Existing, ExistingDirectories, RECORD_BYTES, Seek,
 };
 use durastar::select::names;
 use durastar::sys::signal;
 
+use crate::cli::making::{self, Making};
 use crate::cli::number;
 use crate::cli::option::Category::{
     Archive, Attributes, Matching as Patterns, Operation, Other, Output, Overwriting, Selection,
@@ -17,9 +19,7 @@ use crate::cli::option::{Bad, OptionDef, Value, flag, optional, refused, valued}
 use crate::cli::setting::{Matching, Page, Quoting, Setting};
 
 /// Said of every option that is about making archives.
-const READS_ONLY: &str = "durastar only lists and extracts for now";
-/// Said of the options that choose a format for writing.
-const FORMAT: &str = "formats are recognised when reading, and durastar does not write yet";
+const READS_ONLY: &str = "durastar lists, extracts and creates for now";
 
 /// The rows.
 pub(crate) static OPTIONS: &[OptionDef] = &[
@@ -30,7 +30,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::None,
         READS_ONLY,
     ),
-    refused(Operation, "c", &["create"], Value::None, READS_ONLY),
+    flag(Operation, "c", &["create"], "write a new archive", || Setting::Create).more("In the durable modes it is written under another name beside the one that is meant, synced and renamed, so there is the old archive or a whole new one. With --sync=none it is written in place."),
     refused(Operation, "", &["delete"], Value::None, READS_ONLY),
     refused(
         Operation,
@@ -73,20 +73,8 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::None,
         "incremental archives are extracted like any other, nothing is removed",
     ),
-    refused(
-        Archive,
-        "",
-        &["hole-detection"],
-        Value::Required("TYPE"),
-        READS_ONLY,
-    ),
-    refused(
-        Selection,
-        "",
-        &["ignore-failed-read"],
-        Value::None,
-        READS_ONLY,
-    ),
+    valued(Archive, "", &["hole-detection"], "TYPE", "how -S finds holes: seek or raw", |word| match word { b"seek" => Ok(Setting::Making(Making::HoleDetection(Holes::Ask))), b"raw" => Ok(Setting::Making(Making::HoleDetection(Holes::Zeros))), _ => Err(Bad::OneOf(&["raw", "seek"])) }).more("seek asks the file system, and looks for zeros where it knows of no holes in a file that takes less room than it is long; raw looks for zeros in all such files. Implies -S."),
+    flag(Selection, "", &["ignore-failed-read"], "a file that cannot be read does not make the run fail", || Setting::Making(Making::IgnoreFailedRead)),
     refused(
         Selection,
         "",
@@ -126,20 +114,8 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         },
     )
     .more("Reading ends once all of them have been found."),
-    refused(
-        Archive,
-        "",
-        &["sparse-version"],
-        Value::Required("MAJOR[.MINOR]"),
-        READS_ONLY,
-    ),
-    flag(
-        Archive,
-        "S",
-        &["sparse"],
-        "accepted: holes are always restored",
-        || Setting::Always,
-    ),
+    valued(Archive, "", &["sparse-version"], "MAJOR[.MINOR]", "the version of maps of holes in posix archives: 0.0, 0.1 or 1.0", |word| match word { b"0.0" | b"0" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V0_0))), b"0.1" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V0_1))), b"1.0" | b"1" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V1_0))), _ => Err(Bad::Value("Invalid sparse version value")) }).more("Implies -S."),
+    flag(Archive, "S", &["sparse"], "store holes of files as such", || Setting::Making(Making::Sparse)).more("When extracting they are always restored."),
     // Which files.
     valued(
         Selection,
@@ -173,56 +149,14 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "leave out backup and lock files",
         || Setting::ExcludeAll(BACKUPS),
     ),
-    refused(Selection, "", &["exclude-caches"], Value::None, READS_ONLY),
-    refused(
-        Selection,
-        "",
-        &["exclude-caches-all"],
-        Value::None,
-        READS_ONLY,
-    ),
-    refused(
-        Selection,
-        "",
-        &["exclude-caches-under"],
-        Value::None,
-        READS_ONLY,
-    ),
-    refused(
-        Selection,
-        "",
-        &["exclude-ignore"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
-    refused(
-        Selection,
-        "",
-        &["exclude-ignore-recursive"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
-    refused(
-        Selection,
-        "",
-        &["exclude-tag"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
-    refused(
-        Selection,
-        "",
-        &["exclude-tag-all"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
-    refused(
-        Selection,
-        "",
-        &["exclude-tag-under"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
+    flag(Selection, "", &["exclude-caches"], "of cache directories store only the directory and its tag", || Setting::Making(making::cache_tag(TagExtent::Contents))).more("A cache directory holds a CACHEDIR.TAG with a signature (https://bford.info/cachedir/)."),
+    flag(Selection, "", &["exclude-caches-all"], "leave cache directories out", || Setting::Making(making::cache_tag(TagExtent::All))),
+    flag(Selection, "", &["exclude-caches-under"], "of cache directories store only the directory", || Setting::Making(making::cache_tag(TagExtent::Under))),
+    valued(Selection, "", &["exclude-ignore"], "FILE", "leave out what patterns in FILE of a directory match there", |name| Ok(Setting::Making(making::ignore_file(name, false)))),
+    valued(Selection, "", &["exclude-ignore-recursive"], "FILE", "the same, for directories below too", |name| Ok(Setting::Making(making::ignore_file(name, true)))),
+    valued(Selection, "", &["exclude-tag"], "FILE", "of directories with FILE store only the directory and FILE", |name| Ok(Setting::Making(making::tag(name, TagExtent::Contents)))),
+    valued(Selection, "", &["exclude-tag-all"], "FILE", "leave out directories with FILE", |name| Ok(Setting::Making(making::tag(name, TagExtent::All)))),
+    valued(Selection, "", &["exclude-tag-under"], "FILE", "of directories with FILE store only the directory", |name| Ok(Setting::Making(making::tag(name, TagExtent::Under)))),
     flag(
         Selection,
         "",
@@ -230,13 +164,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "leave out files and directories of version control systems",
         || Setting::ExcludeAll(VERSION_CONTROL),
     ),
-    refused(
-        Selection,
-        "",
-        &["exclude-vcs-ignores"],
-        Value::None,
-        READS_ONLY,
-    ),
+    flag(Selection, "", &["exclude-vcs-ignores"], "leave out what .cvsignore, .gitignore, .bzrignore and .hgignore name", || Setting::Making(making::version_control_ignores())).more("Patterns that take others back (!) and regular expressions in .hgignore are passed over."),
     flag(Selection, "", &["no-null"], "undo --null", || {
         Setting::NulSeparated(false)
     }),
@@ -434,7 +362,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
          lost. The directory that is extracted into is not emptied (GNU tar does that too, for a member ./), and \
          nothing on other file systems is removed. Wins over all other options about files that are there.",
     ),
-    refused(Overwriting, "", &["remove-files"], Value::None, READS_ONLY),
+    flag(Overwriting, "", &["remove-files"], "remove files once they are archived", || Setting::Making(Making::RemoveFiles)).more("Not before the whole archive is written, and stable in the durable modes. Files that changed while they were read stay."),
     flag(
         Overwriting,
         "",
@@ -481,14 +409,8 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "-O writes to a pipe",
     ),
     // Attributes.
-    refused(
-        Attributes,
-        "",
-        &["atime-preserve"],
-        Value::Optional("METHOD"),
-        READS_ONLY,
-    ),
-    refused(Attributes, "", &["clamp-mtime"], Value::None, READS_ONLY),
+    optional(Attributes, &["atime-preserve"], "METHOD", "keep access times: replace or system", |word| match word { None | Some(b"replace") => Ok(Setting::Making(Making::AccessTimes(AccessTimes::SetBack))), Some(b"system") => Ok(Setting::Making(Making::AccessTimes(AccessTimes::NotTouched))), _ => Err(Bad::OneOf(&["replace", "system"])) }).more("system opens files so that reading leaves no trace, where one owns them; replace sets times back."),
+    flag(Attributes, "", &["clamp-mtime"], "with --mtime, only for files that are newer", || Setting::Making(Making::ClampMtime)),
     flag(
         Attributes,
         "",
@@ -496,34 +418,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "accepted: directories always get mode and times at the end",
         || Setting::Always,
     ),
-    refused(
-        Attributes,
-        "",
-        &["group"],
-        Value::Required("NAME"),
-        READS_ONLY,
-    ),
-    refused(
-        Attributes,
-        "",
-        &["group-map"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
-    refused(
-        Attributes,
-        "",
-        &["mode"],
-        Value::Required("CHANGES"),
-        READS_ONLY,
-    ),
-    refused(
-        Attributes,
-        "",
-        &["mtime"],
-        Value::Required("DATE-OR-FILE"),
-        READS_ONLY,
-    ),
+    valued(Attributes, "", &["group"], "NAME", "the group of all members: NAME, NAME:NUMBER or NUMBER", |text| Ok(Setting::Making(Making::Group(text.to_vec())))),
+    valued(Attributes, "", &["group-map"], "FILE", "groups by lines of OLD NEW[:NUMBER]", |name| Ok(Setting::Making(Making::GroupMap(name.to_vec())))).more("OLD is a name or +NUMBER."),
+    valued(Attributes, "", &["mode"], "CHANGES", "change the modes of members as chmod does", |text| Ok(Setting::Making(Making::Mode(text.to_vec())))),
+    valued(Attributes, "", &["mtime"], "DATE-OR-FILE", "the modification time of all members", |text| Ok(Setting::Making(Making::Mtime(text.to_vec())))),
     flag(
         Attributes,
         "m",
@@ -559,20 +457,8 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "owners by number, never by name",
         || Setting::NumericOwner,
     ),
-    refused(
-        Attributes,
-        "",
-        &["owner"],
-        Value::Required("NAME"),
-        READS_ONLY,
-    ),
-    refused(
-        Attributes,
-        "",
-        &["owner-map"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
+    valued(Attributes, "", &["owner"], "NAME", "the owner of all members: NAME, NAME:NUMBER or NUMBER", |text| Ok(Setting::Making(Making::Owner(text.to_vec())))),
+    valued(Attributes, "", &["owner-map"], "FILE", "owners by lines of OLD NEW[:NUMBER]", |name| Ok(Setting::Making(Making::OwnerMap(name.to_vec())))),
     flag(
         Attributes,
         "p",
@@ -587,13 +473,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "set owner and group (default for the superuser)",
         || Setting::SameOwner(true),
     ),
-    refused(
-        Attributes,
-        "",
-        &["sort"],
-        Value::Required("ORDER"),
-        READS_ONLY,
-    ),
+    valued(Attributes, "", &["sort"], "ORDER", "the order of a directory's entries: none, name or inode", |word| match word { b"none" => Ok(Setting::Making(Making::Sort(Sort::None))), b"name" => Ok(Setting::Making(Making::Sort(Sort::Name))), b"inode" => Ok(Setting::Making(Making::Sort(Sort::Inode))), _ => Err(Bad::OneOf(&["none", "name", "inode"])) }),
     flag(
         Selection,
         "s",
@@ -742,37 +622,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         record_size,
     ),
     // Formats.
-    refused(Archive, "H", &["format"], Value::Required("FORMAT"), FORMAT),
-    refused(
-        Archive,
-        "",
-        &["old-archive", "portability"],
-        Value::None,
-        FORMAT,
-    ),
-    refused(
-        Archive,
-        "",
-        &["pax-option"],
-        Value::Required("KEYWORDS"),
-        FORMAT,
-    ),
-    refused(Archive, "", &["posix"], Value::None, FORMAT),
-    refused(
-        Archive,
-        "V",
-        &["label"],
-        Value::Required("TEXT"),
-        READS_ONLY,
-    ),
+    valued(Archive, "H", &["format"], "FORMAT", "the format to write: v7, oldgnu, gnu (default), ustar, posix or pax", |word| match word { b"v7" => Ok(Setting::Making(Making::Format(ArchiveFormat::V7))), b"oldgnu" => Ok(Setting::Making(Making::Format(ArchiveFormat::OldGnu))), b"gnu" => Ok(Setting::Making(Making::Format(ArchiveFormat::Gnu))), b"ustar" => Ok(Setting::Making(Making::Format(ArchiveFormat::Ustar))), b"posix" | b"pax" => Ok(Setting::Making(Making::Format(ArchiveFormat::Posix))), _ => Err(Bad::Usage(format!("{}: Invalid archive format", word.escape_ascii()))) }).more("Formats are recognised when reading."),
+    flag(Archive, "", &["old-archive", "portability"], "the same as --format=v7", || Setting::Making(Making::Format(ArchiveFormat::V7))),
+    valued(Archive, "", &["pax-option"], "KEYWORDS", "what extended headers of posix archives hold", |text| Ok(Setting::Making(Making::PaxOption(text.to_vec())))).more("Parts separated by commas: delete=PATTERN leaves keywords out, KEYWORD=VALUE goes into a global header, KEYWORD:=VALUE into each member's; exthdr.name=, exthdr.mtime=, globexthdr.name= and globexthdr.mtime= say what the headers themselves are called and dated. Implies --format=posix."),
+    flag(Archive, "", &["posix"], "the same as --format=posix", || Setting::Making(Making::Format(ArchiveFormat::Posix))),
+    valued(Archive, "V", &["label"], "TEXT", "label the archive", |text| Ok(Setting::Making(Making::Label(text.to_vec())))),
     // Compression.
-    flag(
-        Archive,
-        "a",
-        &["auto-compress"],
-        "accepted: compression is recognised when reading",
-        || Setting::Always,
-    ),
+    flag(Archive, "a", &["auto-compress"], "compress as the archive's name says", || Setting::Making(Making::CompressByName(true))).more(".gz .tgz .taz .bz2 .tbz .tbz2 .tz2 .xz .txz .zst .tzst .lz4 .lz .lzma .tlz .lzo .Z .taZ. When reading, compression is recognised."),
     valued(
         Archive,
         "I",
@@ -818,13 +674,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || named(CompressionFormat::Lzma),
     ),
     refused(Archive, "", &["lzop"], Value::None, "-I lzop"),
-    flag(
-        Archive,
-        "",
-        &["no-auto-compress"],
-        "accepted: a file's name never says how it is compressed",
-        || Setting::Always,
-    ),
+    flag(Archive, "", &["no-auto-compress"], "undo -a (default)", || Setting::Making(Making::CompressByName(false))),
     flag(
         Archive,
         "",
@@ -848,14 +698,8 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     ),
     // Local files.
     refused(Overwriting, "", &["backup"], Value::Optional("CONTROL"), ""),
-    refused(
-        Selection,
-        "",
-        &["hard-dereference"],
-        Value::None,
-        READS_ONLY,
-    ),
-    refused(Selection, "h", &["dereference"], Value::None, READS_ONLY),
+    flag(Selection, "", &["hard-dereference"], "store every name of a file with its contents", || Setting::Making(Making::HardDereference)),
+    flag(Selection, "h", &["dereference"], "store what symbolic links point to", || Setting::Making(Making::Dereference)),
     valued(
         Selection,
         "K",
@@ -885,7 +729,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
          or 'YYYY-MM-DD HH:MM:SS', in local time unless a zone like Z or +0200 follows, or as in mails: \
          '9 Sep 2001 01:46:40 +0000'. GNU tar knows more spellings, such as yesterday.",
     ),
-    refused(Selection, "", &["one-file-system"], Value::None, READS_ONLY),
+    flag(Selection, "", &["one-file-system"], "stay on the file system of each name", || Setting::Making(Making::OneFileSystem)),
     flag(
         Selection,
         "P",
@@ -963,7 +807,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("FILE"),
         "-v prints to standard output",
     ),
-    refused(Output, "l", &["check-links"], Value::None, READS_ONLY),
+    flag(Output, "l", &["check-links"], "warn of files that have names which are not archived", || Setting::Making(Making::CheckLinks)),
     valued(
         Output,
         "",

@@ -168,8 +168,12 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
         UsageError::SeveralArchives => {
             with_help(b"Multiple archive files require '-M' option".to_vec())
         }
-        UsageError::Terminal => vec![
-            Line::said("Refusing to read archive contents from terminal (missing -f option?)"),
+        UsageError::Terminal { writes } => vec![
+            Line::said(if *writes {
+                "Refusing to write archive contents to terminal (missing -f option?)"
+            } else {
+                "Refusing to read archive contents from terminal (missing -f option?)"
+            }),
             not_recoverable,
         ],
         UsageError::File {
@@ -256,7 +260,12 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
                 }
                 (_, Some(target)) => sentence![" to ", name(target, b"")],
             };
-            about(&sentence![cannot(*operation), target, ": ", cause(why)])
+            let warning = if complaint.severity == Severity::Warning {
+                "Warning: "
+            } else {
+                ""
+            };
+            about(&sentence![warning, cannot(*operation), target, ": ", cause(why)])
         }
         // Ours are counted from 0, GNU tar's from 1.
         Condition::LoneZeroBlock(block) => format!("A lone zero block at {}", block + 1).into_bytes(),
@@ -305,6 +314,25 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         } => about(
             format!("Cannot sync: {}: {members} members may be lost", cause(why)).as_bytes(),
         ),
+        Condition::FileShrank(bytes) => {
+            let unit = if *bytes == 1 { "byte" } else { "bytes" };
+            about(format!("File shrank by {bytes} {unit}; padding with zeros").as_bytes())
+        }
+        Condition::FileRemoved => about(b"File removed before we read it"),
+        Condition::ReadFailed {
+            offset,
+            bytes,
+            cause: why,
+        } => about(
+            format!(
+                "Read error at byte {offset}, while reading {bytes} bytes: {}",
+                cause(why)
+            )
+            .as_bytes(),
+        ),
+        Condition::MissingLinks => {
+            sentence!["Missing links to ", marks.around(shown), "."]
+        }
         other => about(other.to_string().as_bytes()),
     }
 }
@@ -322,12 +350,21 @@ pub(crate) fn warning_keyword(complaint: &Complaint) -> Option<&'static str> {
         Condition::NotNewer => Some("ignore-newer"),
         Condition::Kept => Some("existing-file"),
         Condition::OddTime { .. } => Some("timestamp"),
+        Condition::FileChanged => Some("file-changed"),
+        Condition::FileShrank(_) => Some("file-shrank"),
+        Condition::FileRemoved => Some("file-removed"),
+        Condition::IsArchive => Some("ignore-archive"),
+        Condition::FileIgnored(_) => Some("file-ignored"),
+        Condition::FileUnchanged => Some("file-unchanged"),
+        Condition::OtherFileSystem => Some("xdev"),
+        Condition::Tagged(..) => Some("cachedir"),
+        Condition::System { .. } | Condition::ReadFailed { .. } => Some("failed-read"),
         _ => None,
     }
 }
 
 /// Warnings that are on only with `-v` or when asked for.
-pub(crate) const QUIET_WARNINGS: &[&str] = &["existing-file"];
+pub(crate) const QUIET_WARNINGS: &[&str] = &["existing-file", "file-unchanged", "xdev", "cachedir"];
 
 fn odd_time(stamp: Timestamp, ahead: i64) -> String {
     let told = time::local(stamp.seconds).map_or_else(

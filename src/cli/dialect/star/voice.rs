@@ -66,7 +66,7 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
         }
         UsageError::Compression => b"Only one compression option is allowed.".to_vec(),
         UsageError::SeveralArchives => b"Only one file= is allowed.".to_vec(),
-        UsageError::Terminal => {
+        UsageError::Terminal { .. } => {
             usage = false;
             b"Standard input is a terminal, will not read an archive from it; use file=name."
                 .to_vec()
@@ -281,7 +281,9 @@ impl Problems {
             },
             Condition::DotDot | Condition::LeavesDestination => &mut self.path_names,
             Condition::UnsafeLink(_) => &mut self.link_names,
-            Condition::Unsupported(_) => &mut self.not_dumped,
+            Condition::Unsupported(_) | Condition::FileIgnored(_) => &mut self.not_dumped,
+            Condition::FileChanged | Condition::FileShrank(_) => &mut self.size_changed,
+            Condition::FileRemoved => &mut self.stat,
             _ => &mut self.read_write,
         };
         *class += 1;
