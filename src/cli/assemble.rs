@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use durastar::member::Timestamp;
+use durastar::plan::create::ArchiveFormat;
 use durastar::plan::{
     Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, Job, Pattern, Plan, Scope,
     Stamp, StarPattern, Volume, Wanted,
@@ -189,6 +190,8 @@ struct Fold<'a> {
     names_from_list: bool,
     /// `--newer`: a file whose inode has changed is new too.
     newer_by_ctime: bool,
+    /// `-o` was given, which means something else when writing.
+    old_letter: bool,
 }
 
 /// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
@@ -253,6 +256,7 @@ impl<'a> Fold<'a> {
             making: making::Later::default(),
             names_from_list: false,
             newer_by_ctime: false,
+            old_letter: false,
         })
     }
 
@@ -373,7 +377,10 @@ impl<'a> Fold<'a> {
             Setting::StartingAt(name) => plan.selection.starting_at = Some(name.clone()),
 
             Setting::ToOutput => self.to_output = true,
-            &Setting::SameOwner(on) => extract.same_owner = on,
+            &Setting::SameOwner(on) => {
+                extract.same_owner = on;
+                self.old_letter |= given.spelt == "-o";
+            }
             Setting::NumericOwner => extract.numeric_owner = true,
             &Setting::SamePermissions(on) => extract.same_permissions = on,
             &Setting::Umask(mask) => plan.umask = mask,
@@ -653,6 +660,10 @@ impl<'a> Fold<'a> {
         if plan.job == Job::Create {
             if plan.selection.wanted.is_empty() && !self.names_from_list {
                 return Err(wrong("Cowardly refusing to create an empty archive"));
+            }
+            if self.old_letter && !self.rules.newer_wins {
+                // POSIX: in create mode the letter asks for the old format.
+                plan.create.format = ArchiveFormat::V7;
             }
             self.making.finish(plan).map_err(|what| wrong(&what))?;
             if self.making.by_name()

@@ -76,7 +76,7 @@ pub(crate) struct Later {
     sparse: bool,
     detection: Option<Holes>,
     by_name: bool,
-    map_version: bool,
+    format_given: bool,
 }
 
 impl Later {
@@ -89,7 +89,10 @@ impl Later {
     ) -> Result<(), (Vec<u8>, Bad)> {
         let create = &mut plan.create;
         match making {
-            &Making::Format(format) => create.format = format,
+            &Making::Format(format) => {
+                create.format = format;
+                self.format_given = true;
+            }
             Making::PaxOption(text) => {
                 pax_option(text, &mut create.pax).map_err(|bad| (text.clone(), bad))?;
                 // As in GNU tar, which lets other formats not be chosen beside it.
@@ -98,7 +101,6 @@ impl Later {
             &Making::SparseVersion(version) => {
                 create.sparse_version = version;
                 self.sparse = true;
-                self.map_version = true;
             }
             Making::Sparse => self.sparse = true,
             &Making::HoleDetection(holes) => {
@@ -158,6 +160,12 @@ impl Later {
                 return Err("--clamp-mtime needs a date specified using --mtime".to_owned());
             }
         };
+        let extract = &plan.extract;
+        let records = extract.acls || extract.selinux || extract.xattrs.is_some();
+        if records && !self.format_given && create.format == ArchiveFormat::Gnu {
+            // Only extended headers can hold them.
+            create.format = ArchiveFormat::Posix;
+        }
         if self.sparse {
             create.holes = self.detection.unwrap_or(Holes::Ask);
         }

@@ -273,6 +273,8 @@ fn last_words(
         return;
     }
     match dialect {
+        // What only differs has had its say.
+        Dialect::Gnu if outcome.error.is_none() && status == 1 => {}
         Dialect::Gnu if outcome.error.is_none() => {
             message.err(&[Line::said(gnu::voice::PREVIOUS_ERRORS)]);
         }

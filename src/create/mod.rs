@@ -121,6 +121,7 @@ pub fn create<D: Disk, S: MemberSink>(
         links: HashMap::new(),
         created: Created::default(),
         several: create.dereference || plan.selection.wanted.len() > 1,
+        records: 0,
     };
     creator.created.stats.jobs = readers as u64 + 1;
     thread::scope(|scope| {
@@ -243,6 +244,8 @@ struct Creator<'a, D: Disk> {
     created: Created,
     /// A file may come twice even if it has one name.
     several: bool,
+    /// Whole records so far.
+    records: u64,
 }
 
 impl<D: Disk> Creator<'_, D> {
@@ -265,6 +268,12 @@ impl<D: Disk> Creator<'_, D> {
                     Found::Left(base, path) => self.left((base, path)),
                     Found::Object(task, Ok(seen)) => {
                         self.object(task, seen, &batch.buffer, sink, observer)?;
+                        let records =
+                            sink.written() / self.plan.archive.record_bytes.max(512) as u64;
+                        if records > self.records {
+                            self.records = records;
+                            observer.records(records);
+                        }
                     }
                     Found::Object(task, Err((operation, cause))) => {
                         self.failed(&task, operation, cause, observer);
@@ -354,7 +363,7 @@ impl<D: Disk> Creator<'_, D> {
             }
             FileKind::Unknown => {
                 let what = Condition::FileIgnored("Unknown file type; file");
-                observer.complaint(&Complaint::failure(&task.path, what));
+                refused(&task.path, what, observer);
                 return Ok(());
             }
         };
@@ -419,7 +428,7 @@ impl<D: Disk> Creator<'_, D> {
         observer: &mut dyn Observer,
     ) -> Result<bool, Error> {
         if let Some(condition) = sink.member(member, source)? {
-            observer.complaint(&Complaint::failure(&task.path, condition));
+            refused(&task.path, condition, observer);
             return Ok(false);
         }
         self.show(task, member, observer);
@@ -462,7 +471,7 @@ impl<D: Disk> Creator<'_, D> {
             return self.large(task, source, member, sink, observer);
         };
         if let Some(condition) = sink.member(member, source)? {
-            observer.complaint(&Complaint::failure(&task.path, condition));
+            refused(&task.path, condition, observer);
             return Ok(false);
         }
         self.show(task, member, observer);
@@ -510,7 +519,7 @@ impl<D: Disk> Creator<'_, D> {
             }
         }
         if let Some(condition) = sink.member(member, source)? {
-            observer.complaint(&Complaint::failure(&task.path, condition));
+            refused(&task.path, condition, observer);
             return Ok(false);
         }
         self.show(task, member, observer);
@@ -702,6 +711,14 @@ pub fn remove<D: Disk>(
         }
     }
     Ok(())
+}
+
+/// Says that a format does not hold something.
+fn refused(path: &[u8], condition: Condition, observer: &mut dyn Observer) {
+    observer.complaint(&match condition {
+        Condition::FileIgnored(_) => Complaint::warning(path, condition),
+        _ => Complaint::failure(path, condition),
+    });
 }
 
 fn tell(remarks: &[Remark], observer: &mut dyn Observer) {

@@ -243,7 +243,8 @@ impl<'a, D: Disk> Walker<'a, D> {
                 TagExtent::All => "directory not dumped",
                 TagExtent::Contents | TagExtent::Under => "contents not dumped",
             };
-            self.note(&path, Condition::Tagged(tag.name.clone(), what))?;
+            let told = [&path[..], b"/"].concat();
+            self.note(&told, Condition::Tagged(tag.name.clone(), what))?;
             match tag.extent {
                 TagExtent::All => return Ok(()),
                 TagExtent::Under => {

@@ -246,6 +246,9 @@ pub trait MemberSink {
         Ok(())
     }
 
+    /// Bytes of the archive so far.
+    fn written(&self) -> u64;
+
     /// Whether files with holes can be stored with a map of them.
     fn has_maps(&self) -> bool;
 

@@ -53,11 +53,6 @@ impl<S: Sink> Writer<S> {
         self.bytes(&blocks)
     }
 
-    /// Bytes put so far.
-    pub fn at(&self) -> u64 {
-        self.at
-    }
-
     /// Puts the end of the archive: two zero blocks, and zeros to the end of a record. Gives the sink back.
     ///
     /// # Errors
@@ -103,6 +98,7 @@ impl<S: Sink> MemberSink for Writer<S> {
                 self.left = stored;
                 self.bytes(&blocks).map(|()| None)
             }
+            Err(Unfit::Kind) => Ok(Some(Condition::FileIgnored("Unknown file type; file"))),
             Err(unfit) => Ok(Some(Condition::Other(unfit.to_string()))),
         };
         self.blocks = blocks;
@@ -125,6 +121,10 @@ impl<S: Sink> MemberSink for Writer<S> {
             self.bytes(&[0; BLOCK][..padding as usize])?;
         }
         Ok(())
+    }
+
+    fn written(&self) -> u64 {
+        self.at
     }
 
     fn has_maps(&self) -> bool {

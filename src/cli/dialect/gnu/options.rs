@@ -917,7 +917,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::None,
         "",
     ),
-    flag(Attributes, "o", &[], "the same as --no-same-owner", || {
+    flag(Attributes, "o", &[], "the same as --no-same-owner; with -c as --format=v7", || {
         Setting::SameOwner(false)
     }),
     flag(Other, "?", &["help"], "print the list of options", || {

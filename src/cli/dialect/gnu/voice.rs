@@ -314,6 +314,10 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         } => about(
             format!("Cannot sync: {}: {members} members may be lost", cause(why)).as_bytes(),
         ),
+        // This one tells of the directory with its slash.
+        Condition::Tagged(..) => {
+            sentence![name(&complaint.member, b":"), ": ", complaint.condition.to_string()]
+        }
         Condition::FileShrank(bytes) => {
             let unit = if *bytes == 1 { "byte" } else { "bytes" };
             about(format!("File shrank by {bytes} {unit}; padding with zeros").as_bytes())
