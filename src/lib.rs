@@ -14,10 +14,13 @@
 //!  9 extract::fixup       directory modes and times, deepest first; then the last barrier
 //! ```
 //!
+//! Writing an archive is the same chain from the other end: `create` walks and makes Members, with several threads that
+//! look and read ahead of it; `format::write` makes blocks of them; the fifo, `filter` on the writer's thread, the file.
+//!
 //! # Rooms
 //!
 //! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `engine` may use all,
-//! `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, and the others use nothing. `tests/house.rs`
+//! `extract` uses `select`, `commit`, `disk` and `sys`, `create` the same but `commit`, which uses `disk`, and the others use nothing. `tests/house.rs`
 //! holds this against the code. The file system is reached through [`disk`] only, the rest of the system through [`sys`].
 //!
 //! # Words

@@ -10,11 +10,14 @@ use crate::support::source_dir;
 const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
-const USES: [(&str, &[&str]); 15] = [
+const USES: [(&str, &[&str]); 16] = [
     (
         "engine",
-        &["extract", "select", "format", "filter", "disk", "sys"],
+        &[
+            "extract", "create", "select", "format", "filter", "disk", "sys",
+        ],
     ),
+    ("create", &["select", "disk", "sys"]),
     ("extract", &["select", "commit", "disk", "sys"]),
     ("commit", &["disk"]),
     ("render", &[]),

@@ -661,6 +661,10 @@ impl<'a> Fold<'a> {
             if plan.selection.wanted.is_empty() && !self.names_from_list {
                 return Err(wrong("Cowardly refusing to create an empty archive"));
             }
+            if self.rules.newer_wins {
+                // star takes slashes off when it extracts.
+                plan.selection.absolute_names = true;
+            }
             if self.old_letter && !self.rules.newer_wins {
                 // POSIX: in create mode the letter asks for the old format.
                 plan.create.format = ArchiveFormat::V7;

@@ -93,7 +93,15 @@ impl<'a> Listing<'a> {
             Dialect::Star if listing || detail > 1 => {
                 listing::star(member, names, &options, &mut self.widths, out);
             }
-            Dialect::Star => listing::star_extracted(member, names, &options, out),
+            Dialect::Star => {
+                let begin = out.len();
+                listing::star_extracted(member, names, &options, out);
+                let creates = self.command.plan.job == Job::Create && !wishes.paths_only;
+                if creates && !wishes.block_number {
+                    // The letter says what is done.
+                    out[begin] = b'a';
+                }
+            }
         }
     }
 }

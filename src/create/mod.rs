@@ -389,6 +389,10 @@ impl<D: Disk> Creator<'_, D> {
         };
         if done {
             if !self.create.hard_dereference && (links > 1 || self.several) {
+                // As in GNU tar it is said here what links to it would be called, be there any or not.
+                let mut remarks = Vec::new();
+                self.stored(&task.path, Of::HardLink, &mut remarks);
+                tell(&remarks, observer);
                 let linked = Linked {
                     name: task.path.clone(),
                     missing: links.saturating_sub(1),

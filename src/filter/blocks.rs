@@ -197,13 +197,12 @@ impl std::fmt::Debug for Blocks {
 }
 
 fn work(jobs: &Receiver<Job>, kind: Kind, level: u32) {
-    let mut deflate = Compress::new(Compression::new(level.min(9)), false);
     for job in jobs {
         let mut crc = Crc::new();
         let bytes = match kind {
             Kind::Gzip => {
                 crc.update(&job.data);
-                deflated(&mut deflate, &job)
+                deflated(&job, level)
             }
             Kind::Bzip2 => bzipped(&job.data, level),
         };
@@ -212,8 +211,9 @@ fn work(jobs: &Receiver<Job>, kind: Kind, level: u32) {
     }
 }
 
-fn deflated(deflate: &mut Compress, job: &Job) -> io::Result<Vec<u8>> {
-    deflate.reset();
+fn deflated(job: &Job, level: u32) -> io::Result<Vec<u8>> {
+    // A new one each time: one that was reset gives bytes that depend on what it had before.
+    let mut deflate = Compress::new(Compression::new(level.min(9)), false);
     if !job.dictionary.is_empty() {
         deflate.set_dictionary(&job.dictionary)?;
     }

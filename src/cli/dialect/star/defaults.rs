@@ -2,6 +2,7 @@
 //!
 //! STAR_COMPRESS_FLAG is not here: star hands it to the program that compresses, never to one that decompresses.
 
+use durastar::plan::create::ArchiveFormat;
 use durastar::plan::{DurabilityMode, Plan};
 
 use crate::cli::assemble::Facts;
@@ -21,6 +22,8 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> Result<(Plan, Rules), UsageError> {
     };
     plan.extract.secure_links = set("STAR_SECURE_LINKS").as_deref() != Some(b"N");
     plan.extract.atime = true;
+    plan.create.format = ArchiveFormat::Xstar;
+    plan.create.skip_dot = true;
     if let Some(size) = set("STAR_FIFOSIZE") {
         plan.archive.fifo_bytes = number::star(&size, 1)
             .and_then(|size| usize::try_from(size).ok())

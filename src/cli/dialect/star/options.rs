@@ -2,23 +2,25 @@
 //!
 //! Names of one letter are in `shorts` and can be bundled; all others are in `longs`, spelt with one dash or two.
 
+use durastar::plan::create::{AccessTimes, ArchiveFormat};
 use durastar::plan::{Compression, CompressionFormat, DurabilityMode, Existing};
 use durastar::select::{check_star_pattern, transform};
 
+use crate::cli::making::Making;
 use crate::cli::number;
 use crate::cli::option::Category::{
     Archive, Attributes, Durability, Operation, Other, Output, Overwriting, Selection,
 };
 use crate::cli::option::{Bad, OptionDef, Value, flag, refused, valued};
-use crate::cli::setting::{Page, Setting};
+use crate::cli::setting::{Matching, Page, Setting};
 
 /// Said of every option that is about making archives.
-const READS_ONLY: &str = "durastar only lists and extracts for now";
+const READS_ONLY: &str = "durastar lists, extracts and creates for now";
 const NUMBER: Bad = Bad::Value("Badly formed number");
 
 /// The rows.
 pub(crate) static OPTIONS: &[OptionDef] = &[
-    refused(Operation, "c", &[], Value::None, READS_ONLY),
+    flag(Operation, "c", &[], "write a new archive", || Setting::Create).more("In the durable modes it is written under another name beside the one that is meant, synced and renamed, so there is the old archive or a whole new one. With -no-fsync it is written in place. Names lose a ./ in front."),
     refused(Operation, "", &["copy"], Value::None, READS_ONLY),
     refused(Operation, "", &["xcopy"], Value::None, READS_ONLY),
     refused(Operation, "", &["diff"], Value::None, READS_ONLY),
@@ -107,16 +109,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     flag(Archive, "", &["force-local"], "accepted: archives are always local files", || {
         Setting::Always
     }),
-    refused(
-        Archive,
-        "H",
-        &["artype"],
-        Value::Required("FORMAT"),
-        "formats are recognised when reading, and durastar does not write yet",
-    ),
+    valued(Archive, "H", &["artype"], "FORMAT", "the format to write: xstar (default), xustar, exustar, ustar, pax, epax, star, gnutar, suntar, tar or v7tar", |word| match word { b"v7tar" => Ok(Setting::Making(Making::Format(ArchiveFormat::StarV7))), b"tar" => Ok(Setting::Making(Making::Format(ArchiveFormat::StarTar))), b"star" => Ok(Setting::Making(Making::Format(ArchiveFormat::Star))), b"gnutar" => Ok(Setting::Making(Making::Format(ArchiveFormat::StarGnu))), b"ustar" => Ok(Setting::Making(Making::Format(ArchiveFormat::StarUstar))), b"pax" => Ok(Setting::Making(Making::Format(ArchiveFormat::Pax))), b"epax" => Ok(Setting::Making(Making::Format(ArchiveFormat::Epax))), b"xstar" => Ok(Setting::Making(Making::Format(ArchiveFormat::Xstar))), b"xustar" => Ok(Setting::Making(Making::Format(ArchiveFormat::Xustar))), b"exustar" => Ok(Setting::Making(Making::Format(ArchiveFormat::Exustar))), b"suntar" => Ok(Setting::Making(Making::Format(ArchiveFormat::Suntar))), _ => Err(Bad::Value("Bad archive type")) }).more("Formats are recognised when reading."),
     refused(Archive, "", &["multivol"], Value::None, ""),
     refused(Archive, "", &["new-volume-script"], Value::Required("SCRIPT"), ""),
-    refused(Archive, "", &["VOLHDR"], Value::Required("NAME"), READS_ONLY),
+    valued(Archive, "", &["VOLHDR"], "NAME", "label the archive", |text| Ok(Setting::Making(Making::Label(text.to_vec())))),
     refused(Archive, "", &["rsh", "rmt"], Value::Required("PATH"), "archives are local files"),
     refused(Archive, "", &["wready"], Value::None, ""),
     refused(Archive, "", &["tsize"], Value::Required("N"), READS_ONLY),
@@ -215,11 +211,12 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
          is left out.",
     ),
     refused(Selection, "", &["one-file"], Value::None, ""),
-    refused(Selection, "D", &["dodesc"], Value::None, READS_ONLY),
-    refused(Selection, "M", &["xdev"], Value::None, READS_ONLY),
+    flag(Selection, "D", &["dodesc"], "do not enter directories", || Setting::Matching(Matching::Recursive(false))),
+    flag(Selection, "M", &["xdev"], "stay on the file system of each name", || Setting::Making(Making::OneFileSystem)),
     refused(Selection, "F", &[], Value::None, ""),
     refused(Selection, "S", &[], Value::None, ""),
-    refused(Selection, "hL", &["pax-L", "pax-H", "pax-P"], Value::None, READS_ONLY),
+    flag(Selection, "hL", &["pax-L"], "store what symbolic links point to", || Setting::Making(Making::Dereference)),
+    refused(Selection, "", &["pax-H", "pax-P"], Value::None, ""),
     refused(Selection, "w", &["pax-i", "uncond-rename"], Value::None, ""),
     refused(Selection, "I", &[], Value::None, "it is obsolete in star too"),
     refused(Selection, "", &["newest", "newest-file", "newest_file"], Value::None, ""),
@@ -350,7 +347,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
             .map(Setting::Umask)
             .ok_or(Bad::Value("Bad umask"))
     }),
-    flag(Attributes, "", &["sparse"], "accepted: holes are always restored", || Setting::Always),
+    flag(Attributes, "", &["sparse"], "store holes of files as such", || Setting::Making(Making::Sparse)).more("When extracting they are always restored."),
     refused(Attributes, "", &["force-hole", "force_hole"], Value::None, ""),
     flag(Attributes, "", &["acl"], "set access control lists, and modes as with -p", || {
         Setting::AclsAndPermissions
@@ -368,7 +365,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     flag(Attributes, "", &["xfflags"], "set file flags", || Setting::FileFlags),
     refused(Attributes, "", &["dir-owner", "dir-group"], Value::Required("NAME"), ""),
     refused(Attributes, "", &["pax-p", "pax-o"], Value::Required("STRING"), ""),
-    refused(Attributes, "a", &["atime"], Value::None, READS_ONLY),
+    flag(Attributes, "a", &["atime"], "set access times of files back after reading them", || Setting::Making(Making::AccessTimes(AccessTimes::SetBack))),
     refused(Attributes, "l", &[], Value::None, READS_ONLY),
     // Stable storage.
     flag(
