@@ -192,10 +192,57 @@ pub enum Condition {
     Tagged(Vec<u8>, &'static str),
     /// Not all names of a file were archived.
     MissingLinks,
-    /// Something was removed from the disk once it was archived.
-    Removed,
+    /// The file on disk is not what the archive holds.
+    Differs(Difference),
     /// Anything else, in words (lower case, no full stop).
     Other(String),
+}
+
+/// How a file on disk differs from a member.
+#[derive(Debug)]
+pub enum Difference {
+    /// It cannot be looked at.
+    Missing(io::Error),
+    /// It is something else.
+    Kind,
+    /// Another mode.
+    Mode,
+    /// Another owner.
+    Owner,
+    /// Another group.
+    Group,
+    /// Another modification time.
+    Time,
+    /// Another size.
+    Size,
+    /// Other contents.
+    Contents,
+    /// The symbolic link leads elsewhere.
+    Symlink,
+    /// It is not another name of this file.
+    NotLinked(Vec<u8>),
+    /// Another device.
+    Device,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing(cause) => return write!(f, "cannot stat: {cause}"),
+            Self::Kind => "file type differs",
+            Self::Mode => "mode differs",
+            Self::Owner => "uid differs",
+            Self::Group => "gid differs",
+            Self::Time => "mod time differs",
+            Self::Size => "size differs",
+            Self::Contents => "contents differ",
+            Self::Symlink => "symlink differs",
+            Self::NotLinked(target) => {
+                return write!(f, "not linked to {}", target.escape_ascii());
+            }
+            Self::Device => "device number differs",
+        })
+    }
 }
 
 /// How bad a problem is.
@@ -351,7 +398,7 @@ impl fmt::Display for Condition {
                 )
             }
             Self::MissingLinks => f.write_str("missing links"),
-            Self::Removed => f.write_str("removed"),
+            Self::Differs(what) => what.fmt(f),
             Self::NotStable { cause, members } => {
                 write!(f, "cannot sync, {members} members may be lost: {cause}")
             }

@@ -20,7 +20,7 @@
 //! # Rooms
 //!
 //! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `engine` may use all,
-//! `extract` uses `select`, `commit`, `disk` and `sys`, `create` the same but `commit`, which uses `disk`, and the others use nothing. `tests/house.rs`
+//! `extract` uses `select`, `commit`, `disk` and `sys`, `create` the same but `commit`, which uses `disk`, as does `diff`, and the others use nothing. `tests/house.rs`
 //! holds this against the code. The file system is reached through [`disk`] only, the rest of the system through [`sys`].
 //!
 //! # Words
@@ -36,6 +36,7 @@
 
 pub mod commit;
 pub mod create;
+pub mod diff;
 pub mod disk;
 pub mod engine;
 pub mod error;

@@ -10,14 +10,15 @@ use crate::support::source_dir;
 const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
-const USES: [(&str, &[&str]); 16] = [
+const USES: [(&str, &[&str]); 17] = [
     (
         "engine",
         &[
-            "extract", "create", "select", "format", "filter", "disk", "sys",
+            "extract", "create", "diff", "select", "format", "filter", "disk", "sys",
         ],
     ),
     ("create", &["select", "disk", "sys"]),
+    ("diff", &["disk"]),
     ("extract", &["select", "commit", "disk", "sys"]),
     ("commit", &["disk"]),
     ("render", &[]),

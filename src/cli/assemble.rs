@@ -145,7 +145,14 @@ fn operation(settings: &[Given]) -> Result<&Given, UsageError> {
     let mut found: Option<&Given> = None;
     for given in settings {
         let is_operation = match &given.setting {
-            Setting::Extract | Setting::List | Setting::Trace | Setting::Create => true,
+            Setting::Extract
+            | Setting::List
+            | Setting::Trace
+            | Setting::Compare
+            | Setting::Create
+            | Setting::Append
+            | Setting::Update
+            | Setting::Join => true,
             Setting::Refused(row) => row.category == Category::Operation,
             _ => false,
         };
@@ -268,7 +275,11 @@ impl<'a> Fold<'a> {
             Setting::Page(_)
             | Setting::Extract
             | Setting::List
+            | Setting::Compare
             | Setting::Create
+            | Setting::Append
+            | Setting::Update
+            | Setting::Join
             | Setting::Always => {}
             Setting::Making(making) => {
                 let result = self.making.take(making, plan, self.facts);
@@ -604,7 +615,11 @@ impl<'a> Fold<'a> {
         plan.job = match (&operation.setting, self.to_output) {
             (Setting::Extract, true) => Job::ExtractToOutput,
             (Setting::Extract, false) => Job::Extract,
+            (Setting::Compare, _) => Job::Compare,
             (Setting::Create, _) => Job::Create,
+            (Setting::Append, _) => Job::Append,
+            (Setting::Update, _) => Job::Update,
+            (Setting::Join, _) => Job::Join,
             _ => Job::List,
         };
         if self.volumes.is_empty() {
@@ -657,8 +672,17 @@ impl<'a> Fold<'a> {
                 notes.filter_map(|(option, text, time)| treated(option, text, *time, local));
             self.wishes.notes.extend(notes);
         }
-        if plan.job == Job::Create {
-            if plan.selection.wanted.is_empty() && !self.names_from_list {
+        if plan.job.makes() {
+            if plan.job != Job::Create {
+                if self.volumes.contains(&Volume::Standard) {
+                    return Err(wrong("Options '-Aru' are incompatible with '-f -'"));
+                }
+                if self.compression.is_some() {
+                    return Err(wrong("Cannot update compressed archives"));
+                }
+            }
+            let empty = plan.selection.wanted.is_empty() && !self.names_from_list;
+            if plan.job == Job::Create && empty {
                 return Err(wrong("Cowardly refusing to create an empty archive"));
             }
             if self.rules.newer_wins {
@@ -670,7 +694,8 @@ impl<'a> Fold<'a> {
                 plan.create.format = ArchiveFormat::V7;
             }
             self.making.finish(plan).map_err(|what| wrong(&what))?;
-            if self.making.by_name()
+            if plan.job == Job::Create
+                && self.making.by_name()
                 && self.compression.is_none()
                 && let Volume::File(name) = &self.volumes[0]
             {
@@ -694,7 +719,7 @@ impl<'a> Fold<'a> {
             // GNU tar's --recursive-unlink is more than a word about -U: it wins over everything.
             plan.extract.existing = Existing::RemoveFirst;
         }
-        if !matches!(plan.job, Job::Extract | Job::Create) {
+        if !plan.job.writes() {
             // Nothing is written, so nothing can be promised.
             plan.durability.mode = DurabilityMode::None;
         }

@@ -96,7 +96,7 @@ impl<'a> Listing<'a> {
             Dialect::Star => {
                 let begin = out.len();
                 listing::star_extracted(member, names, &options, out);
-                let creates = self.command.plan.job == Job::Create && !wishes.paths_only;
+                let creates = self.command.plan.job.makes() && !wishes.paths_only;
                 if creates && !wishes.block_number {
                     // The letter says what is done.
                     out[begin] = b'a';

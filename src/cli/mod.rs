@@ -171,7 +171,7 @@ fn carry_out(
     // One that came when everything was done already changes nothing.
     let interrupted = live.asked().filter(|_| stopped);
     if interrupted.is_some() {
-        message.err(&[Line::said(if command.plan.job == Job::Create {
+        message.err(&[Line::said(if command.plan.job.makes() {
             "interrupted, the archive is not complete".to_owned()
         } else {
             format!(
@@ -221,7 +221,7 @@ fn figures(dialect: Dialect, command: &Command, outcome: &Outcome, message: &Mes
     let (wishes, stats) = (&command.wishes, &outcome.stats);
     let mut lines = Vec::new();
     let star = dialect == Dialect::Star;
-    let creates = command.plan.job == Job::Create;
+    let creates = command.plan.job.makes();
     if wishes.fifo_stats && !(star && wishes.no_statistics) {
         lines.extend(statistics::star_fifo(&stats.fifo));
     }

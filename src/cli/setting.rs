@@ -31,8 +31,16 @@ pub(crate) enum Setting {
     Extract,
     /// List members.
     List,
+    /// Compare members with what is on disk.
+    Compare,
     /// Write a new archive.
     Create,
+    /// Write behind what an archive has.
+    Append,
+    /// The same with what it does not have, or has older.
+    Update,
+    /// Write what other archives have behind what an archive has.
+    Join,
     /// Something that only writing knows.
     Making(Making),
     /// Say what extracting would do (star's `-n`).

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use durastar::error::{Complaint, Condition, Severity};
+use durastar::error::{Complaint, Condition, Difference, Severity};
 use durastar::member::Member;
 use durastar::observe::{Observer, Verdict};
 use durastar::plan::{Job, Volume};
@@ -156,7 +156,7 @@ impl<'a> Show<'a> {
         match self.command.plan.job {
             Job::ExtractToOutput => true,
             Job::Create => self.command.plan.archive.volumes == [Volume::Standard],
-            Job::List | Job::Extract => false,
+            _ => false,
         }
     }
 
@@ -206,7 +206,17 @@ impl Observer for Show<'_> {
                 Dialect::Gnu => gnu::voice::complaint(complaint, self.marks),
                 Dialect::Star => star::voice::complaint(complaint),
             };
-            self.message.err(&[Line::said(text)]);
+            // GNU tar prints what it has found as it prints names.
+            let found = self.dialect == Dialect::Gnu
+                && matches!(&complaint.condition, Condition::Differs(what)
+                    if !matches!(what, Difference::Missing(_)));
+            if found {
+                let mut line = text;
+                line.push(b'\n');
+                self.message.out(&line);
+            } else {
+                self.message.err(&[Line::said(text)]);
+            }
         }
         Verdict::Continue
     }
@@ -253,7 +263,7 @@ impl Observer for Show<'_> {
             self.checkpoint += 1;
             self.message.err(&[Line::said(format!(
                 "{} checkpoint {}",
-                if self.command.plan.job == Job::Create {
+                if self.command.plan.job.makes() {
                     "Write"
                 } else {
                     "Read"

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use durastar::plan::Job;
 use durastar::sys::signal::{self, HANGUP, INTERRUPT, QUIT, Signal, TERMINATE};
 
 use super::assemble::Command;
@@ -95,8 +94,8 @@ pub(crate) fn watch(dialect: Dialect, command: &Command, message: &Arc<Message>,
         totals_on: wishes.totals_on.clone(),
         statistics: !wishes.no_statistics,
         time: wishes.time,
-        orderly: matches!(command.plan.job, Job::Extract | Job::Create),
-        done: if command.plan.job == Job::Create {
+        orderly: command.plan.job.writes(),
+        done: if command.plan.job.makes() {
             "written"
         } else {
             "read"

@@ -15,10 +15,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, FileKind, Links, Stat, Target, errno};
 use crate::error::{Complaint, Operation};
+use crate::sys;
 
 /// Items in a batch: enough to make the queue's lock cheap.
 pub(super) const BATCH_ITEMS: usize = 32;
-/// Batches between the walker and the writer; each may keep a directory open.
+/// Directories in a batch, each of which is kept open.
+pub(super) const BATCH_DIRECTORIES: usize = 8;
+/// Batches between the walker and the writer.
 const QUEUE: usize = 128;
 /// Larger files are left to the writer.
 const SMALL: u64 = 256 << 10;
@@ -127,6 +130,8 @@ pub(super) struct Batch<D: Disk> {
     pub(super) buffer: Vec<u8>,
     /// How many bytes of it count against the bound.
     held: usize,
+    /// How many directories it keeps open.
+    directories: usize,
 }
 
 #[derive(Debug)]
@@ -145,6 +150,8 @@ struct State<D: Disk> {
     taken: usize,
     /// Bytes of contents that wait for the writer.
     held: usize,
+    /// Directories that the batches in the queue keep open.
+    directories: usize,
     /// No more batches come.
     closed: bool,
     /// Nobody wants any more.
@@ -166,6 +173,8 @@ pub(super) struct Ahead<D: Disk> {
     /// There is room for a batch.
     room: Condvar,
     limit: usize,
+    /// How many directories the queue may keep open.
+    directories: usize,
     /// Files with several names that somebody reads already.
     joined: Mutex<HashSet<(u64, u64)>>,
 }
@@ -181,6 +190,7 @@ impl<D: Disk> Ahead<D> {
                 first: 0,
                 taken: 0,
                 held: 0,
+                directories: 0,
                 closed: false,
                 aborted: false,
                 spare: Vec::new(),
@@ -189,6 +199,7 @@ impl<D: Disk> Ahead<D> {
             done: Condvar::new(),
             room: Condvar::new(),
             limit,
+            directories: (sys::open_files() / 8).clamp(BATCH_DIRECTORIES, 512),
             joined: Mutex::new(HashSet::new()),
         }
     }
@@ -200,7 +211,11 @@ impl<D: Disk> Ahead<D> {
     /// Adds a batch; waits while there are too many. Gives false when nobody wants it.
     pub(super) fn push(&self, items: Vec<Item<D>>) -> bool {
         let mut state = self.lock();
-        while state.slots.len() >= QUEUE && !state.aborted {
+        let directories = directories(&items);
+        while !state.aborted
+            && (state.slots.len() >= QUEUE
+                || !state.slots.is_empty() && state.directories + directories > self.directories)
+        {
             state = self
                 .room
                 .wait(state)
@@ -209,6 +224,7 @@ impl<D: Disk> Ahead<D> {
         if state.aborted {
             return false;
         }
+        state.directories += directories;
         state.slots.push_back(Slot::Waiting(items));
         // The writer may be waiting for a front to appear.
         if state.slots.len() == 1 {
@@ -285,8 +301,7 @@ impl<D: Disk> Ahead<D> {
                     let Some(Slot::Done(batch)) = state.slots.pop_front() else {
                         return None;
                     };
-                    state.first += 1;
-                    state.taken -= 1;
+                    state.left(&batch);
                     self.room.notify_one();
                     return Some(batch);
                 }
@@ -297,8 +312,7 @@ impl<D: Disk> Ahead<D> {
                     state = self.lock();
                     state.held += batch.held;
                     state.slots.pop_front();
-                    state.first += 1;
-                    state.taken -= 1;
+                    state.left(&batch);
                     self.room.notify_one();
                     return Some(batch);
                 }
@@ -319,6 +333,7 @@ impl<D: Disk> Ahead<D> {
             found: VecDeque::with_capacity(items.len()),
             buffer,
             held: 0,
+            directories: directories(&items),
         };
         for item in items {
             let found = match item {
@@ -468,6 +483,11 @@ impl<D: Disk> Ahead<D> {
     }
 }
 
+fn directories<D: Disk>(items: &[Item<D>]) -> usize {
+    let entered = |item: &&Item<D>| matches!(item, Item::Directory(..));
+    items.iter().filter(entered).count()
+}
+
 /// Opens a regular file and looks at its state.
 pub(super) fn open<D: Disk>(
     disk: &D,
@@ -485,6 +505,13 @@ pub(super) fn open<D: Disk>(
 }
 
 impl<D: Disk> State<D> {
+    /// The batch at the front has left the queue.
+    fn left(&mut self, batch: &Batch<D>) {
+        self.first += 1;
+        self.taken -= 1;
+        self.directories -= batch.directories;
+    }
+
     fn take_next(&mut self) -> Option<(u64, Vec<Item<D>>, Vec<u8>)> {
         let place = self.taken;
         let slot = self.slots.get_mut(place)?;

@@ -28,6 +28,7 @@ use crate::plan::create::{
 };
 use crate::plan::{Plan, Stamp};
 use crate::select::Remark;
+use crate::select::names::without_trailing_slashes;
 use crate::select::outgoing::{Of, Renamer};
 use crate::stats::Restored;
 use crate::sys::{self, names};
@@ -45,6 +46,9 @@ pub struct Itself {
     pub known: Vec<(u64, u64)>,
     /// What it is written to meanwhile, and what it will be called in its directory: passed over as that.
     pub hidden: Vec<((u64, u64), Vec<u8>)>,
+    /// Names of members that are in the archive already, without trailing slashes, and the latest time of each: what is
+    /// not newer is passed over, and so are directories.
+    pub members: HashMap<Vec<u8>, Timestamp>,
 }
 
 /// What came of it.
@@ -368,6 +372,10 @@ impl<D: Disk> Creator<'_, D> {
             }
         };
         let (mut member, source) = self.member(kind, &task, &seen, observer);
+        if self.is_there(kind, &member, stat.mtime) {
+            self.created.stats.skipped += 1;
+            return Ok(());
+        }
         if kind == Kind::Directory {
             self.plain(&task, &source, &mut member, sink, observer)?;
             return Ok(());
@@ -402,6 +410,25 @@ impl<D: Disk> Creator<'_, D> {
             self.remove(task, false);
         }
         Ok(())
+    }
+
+    /// Whether the archive has it already, and as new.
+    fn is_there(&self, kind: Kind, member: &Member, mtime: Timestamp) -> bool {
+        let members = &self.itself.members;
+        if members.is_empty() {
+            return false;
+        }
+        members
+            .get(without_trailing_slashes(&member.name))
+            .is_some_and(|&there| {
+                // Most formats hold whole seconds.
+                let now = if there.nanos == 0 {
+                    Timestamp { nanos: 0, ..mtime }
+                } else {
+                    mtime
+                };
+                kind == Kind::Directory || now <= there
+            })
     }
 
     /// Makes a hard link of a member whose file was archived under another name.

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use super::ahead::{Ahead, BATCH_ITEMS, Item, Task};
+use super::ahead::{Ahead, BATCH_DIRECTORIES, BATCH_ITEMS, Item, Task};
 use super::ignore::Ignores;
 use crate::disk::{Disk, Entry, FileKind, Links, Stat, errno};
 use crate::error::{Complaint, Condition, Operation, Severity};
@@ -19,7 +19,7 @@ use crate::select::names::without_trailing_slashes;
 use crate::select::outgoing::Excluder;
 
 /// Directories of the way down that are kept open.
-const OPEN_FRAMES: usize = 32;
+const OPEN_FRAMES: usize = 16;
 
 /// The longest beginning of a tag that is compared: the signature of cache directories.
 const CACHE_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
@@ -43,6 +43,8 @@ pub(super) struct Walker<'a, D: Disk> {
     links: Links,
     ahead: &'a Ahead<D>,
     batch: Vec<Item<D>>,
+    /// Directories in the batch.
+    directories: usize,
     /// Which of the directories that operands are relative to is at work.
     base: usize,
     /// The directories on the way down, the innermost last.
@@ -62,6 +64,7 @@ impl<'a, D: Disk> Walker<'a, D> {
             links: super::links(plan),
             ahead,
             batch: Vec::with_capacity(BATCH_ITEMS),
+            directories: 0,
             base: 0,
             frames: Vec::new(),
         }
@@ -86,8 +89,9 @@ impl<'a, D: Disk> Walker<'a, D> {
     }
 
     fn put(&mut self, item: Item<D>) -> Result<(), Over> {
+        self.directories += usize::from(matches!(item, Item::Directory(..)));
         self.batch.push(item);
-        if self.batch.len() >= BATCH_ITEMS {
+        if self.batch.len() >= BATCH_ITEMS || self.directories >= BATCH_DIRECTORIES {
             self.flush()?;
         }
         Ok(())
@@ -97,6 +101,7 @@ impl<'a, D: Disk> Walker<'a, D> {
         if self.batch.is_empty() {
             return Ok(());
         }
+        self.directories = 0;
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH_ITEMS));
         if self.ahead.push(batch) {
             Ok(())

@@ -13,7 +13,7 @@ use crate::select::glob;
 use crate::sys::names;
 
 /// What headers depend on, by a plan.
-fn header_options(plan: &Plan) -> HeaderOptions {
+pub(super) fn header_options(plan: &Plan) -> HeaderOptions {
     let create = &plan.create;
     HeaderOptions {
         format: create.format,
@@ -66,7 +66,7 @@ impl Run<'_> {
             .begin(plan.create.label.as_deref(), now())
             .and_then(|()| create::create(disk, plan, &itself, &mut archive, &mut self.observer));
         let made = match made {
-            Ok(created) => archive.finish(plan.archive.record_bytes).map(|ring| {
+            Ok(created) => archive.finish(plan.archive.record_bytes).map(|(ring, _)| {
                 ring.finish();
                 created
             }),

@@ -3,6 +3,7 @@
 //! The reader thread (`source`) fills the ring; the caller's thread takes members from it, one after the other, and
 //! lists or restores them. It is the only one that speaks to the observer.
 
+mod append;
 mod create;
 mod sink;
 mod source;
@@ -13,8 +14,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::diff;
 use crate::disk::{Disk, Os};
-use crate::error::{Complaint, Condition, Error, Severity};
+use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::extract::{Extractor, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
 use crate::member::{Event, Kind, Member, MemberStream};
@@ -171,8 +173,10 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
-        if self.plan.job == Job::Create {
-            return self.create(disk);
+        match self.plan.job {
+            Job::Create => return self.create(disk),
+            Job::Append | Job::Update | Job::Join => return self.append(disk),
+            Job::List | Job::Extract | Job::ExtractToOutput | Job::Compare => {}
         }
         let file = source::open(&self.plan.archive)?;
         match self.seekable(file) {
@@ -295,8 +299,9 @@ impl Run<'_> {
                 })
             }
             Job::Extract => self.extract(disk, members, &mut selector),
-            // It reads no archive and does not come here.
-            Job::Create => Ok(()),
+            Job::Compare => self.compare(disk, members, &mut selector),
+            // These write, and do not come here.
+            Job::Create | Job::Append | Job::Update | Job::Join => Ok(()),
         };
         result = result.map_err(|error| self.named(error, archive));
         if result.is_ok() && !self.observer.stopped {
@@ -359,6 +364,35 @@ impl Run<'_> {
         } else {
             result.and(Err(Error::Panic("durastar-write")))
         }
+    }
+
+    fn compare<S: Source, D: Disk>(
+        &mut self,
+        disk: &Arc<D>,
+        members: &mut Members<S>,
+        selector: &mut Selector,
+    ) -> Result<(), Error> {
+        let mut bases = Vec::new();
+        for directory in &self.plan.directories {
+            let base = disk.open_path(directory).map_err(|cause| Error::System {
+                operation: Operation::ChangeDirectory,
+                name: directory.as_os_str().as_encoded_bytes().to_vec(),
+                cause,
+            })?;
+            bases.push(base);
+        }
+        self.each_member(members, selector, |run, member, chosen, members| {
+            run.observer.member(member, &chosen.name);
+            run.stats.restored.members += 1;
+            let last = bases.len() - 1;
+            let pair = diff::Pair {
+                member,
+                name: &chosen.name,
+                link: &chosen.link,
+            };
+            let base = &bases[chosen.directory.unwrap_or(last).min(last)];
+            diff::compare(&**disk, base, &pair, members, &mut run.observer)
+        })
     }
 
     fn each_member<S: Source>(

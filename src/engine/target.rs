@@ -183,8 +183,8 @@ fn aside<D: Disk>(disk: &Arc<D>, path: &Path, name: Vec<u8>, mode: u32) -> Optio
             at: 0,
         }),
         itself: Itself {
-            known: Vec::new(),
             hidden: vec![(hidden, last.into_bytes())],
+            ..Itself::default()
         },
         records: false,
     })

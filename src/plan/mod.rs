@@ -54,8 +54,33 @@ pub enum Job {
     Extract,
     /// Write the contents of regular files to the output that the engine is given.
     ExtractToOutput,
+    /// Compare members with what is on disk.
+    Compare,
     /// Write a new archive; to the output that the engine is given where its name is [`Volume::Standard`].
     Create,
+    /// Write members behind those that an archive has.
+    Append,
+    /// The same with files that the archive does not have, or has older.
+    Update,
+    /// Write the members of other archives, which [`Selection::wanted`] names, behind those that an archive has.
+    Join,
+}
+
+impl Job {
+    /// Whether it makes members of files, or of those of other archives.
+    #[must_use]
+    pub fn makes(self) -> bool {
+        matches!(
+            self,
+            Self::Create | Self::Append | Self::Update | Self::Join
+        )
+    }
+
+    /// Whether it writes anything that can be made durable.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        self == Self::Extract || self.makes()
+    }
 }
 
 /// Where the archive comes from and how it is read.

@@ -53,11 +53,12 @@ impl<S: Sink> Writer<S> {
         self.bytes(&blocks)
     }
 
-    /// Puts the end of the archive: two zero blocks, and zeros to the end of a record. Gives the sink back.
+    /// Puts the end of the archive: two zero blocks, and zeros to the end of a record. Gives the
+    /// sink back, and where the archive ends.
     ///
     /// # Errors
     /// As [`MemberSink::member`].
-    pub fn finish(mut self, record: usize) -> Result<S, Error> {
+    pub fn finish(mut self, record: usize) -> Result<(S, u64), Error> {
         let end = (self.at + 2 * BLOCK as u64).next_multiple_of(record as u64);
         let mut zeros = end - self.at;
         while zeros > 0 {
@@ -67,7 +68,15 @@ impl<S: Sink> Writer<S> {
             self.sink.commit(n);
             zeros -= n as u64;
         }
-        Ok(self.sink)
+        Ok((self.sink, end))
+    }
+
+    /// Puts blocks of another archive as they are.
+    ///
+    /// # Errors
+    /// As [`MemberSink::member`].
+    pub fn raw(&mut self, blocks: &[u8]) -> Result<(), Error> {
+        self.bytes(blocks)
     }
 
     /// The sink, without an end of the archive in it.

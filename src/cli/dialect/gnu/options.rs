@@ -19,27 +19,15 @@ use crate::cli::option::{Bad, OptionDef, Value, flag, optional, refused, valued}
 use crate::cli::setting::{Matching, Page, Quoting, Setting};
 
 /// Said of every option that is about making archives.
-const READS_ONLY: &str = "durastar lists, extracts and creates for now";
+const READS_ONLY: &str = "durastar does not do this yet";
 
 /// The rows.
 pub(crate) static OPTIONS: &[OptionDef] = &[
-    refused(
-        Operation,
-        "A",
-        &["catenate", "concatenate"],
-        Value::None,
-        READS_ONLY,
-    ),
+    flag(Operation, "A", &["catenate", "concatenate"], "append the members of other archives", || Setting::Join),
     flag(Operation, "c", &["create"], "write a new archive", || Setting::Create).more("In the durable modes it is written under another name beside the one that is meant, synced and renamed, so there is the old archive or a whole new one. With --sync=none it is written in place."),
     refused(Operation, "", &["delete"], Value::None, READS_ONLY),
-    refused(
-        Operation,
-        "d",
-        &["diff", "compare"],
-        Value::None,
-        READS_ONLY,
-    ),
-    refused(Operation, "r", &["append"], Value::None, READS_ONLY),
+    flag(Operation, "d", &["diff", "compare"], "compare members with what is on disk", || Setting::Compare).more("Says how they differ, and ends with 1 where something does."),
+    flag(Operation, "r", &["append"], "append members to an archive", || Setting::Append).more("It is written in place. When the run fails it is what it was before."),
     refused(Operation, "", &["test-label"], Value::None, READS_ONLY),
     flag(
         Operation,
@@ -49,7 +37,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::List,
     )
     .more("With -v a line with mode, owner, size and time for each."),
-    refused(Operation, "u", &["update"], Value::None, READS_ONLY),
+    flag(Operation, "u", &["update"], "append files that the archive does not have, or has older", || Setting::Update),
     flag(
         Operation,
         "x",

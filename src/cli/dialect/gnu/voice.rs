@@ -5,7 +5,7 @@
 
 use std::io::ErrorKind;
 
-use durastar::error::{Complaint, Condition, Error, Operation, Severity};
+use durastar::error::{Complaint, Condition, Difference, Error, Operation, Severity};
 use durastar::member::Timestamp;
 use durastar::sys::time;
 
@@ -314,6 +314,15 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         } => about(
             format!("Cannot sync: {}: {members} members may be lost", cause(why)).as_bytes(),
         ),
+        Condition::Differs(what) => match what {
+            Difference::Missing(why) => about(&sentence!["Warning: Cannot stat: ", cause(why)]),
+            Difference::NotLinked(target) => about(&sentence!["Not linked to ", name(target, b"")]),
+            other => {
+                let mut text = other.to_string().into_bytes();
+                text[..1].make_ascii_uppercase();
+                about(&text)
+            }
+        },
         // This one tells of the directory with its slash.
         Condition::Tagged(..) => {
             sentence![name(&complaint.member, b":"), ": ", complaint.condition.to_string()]

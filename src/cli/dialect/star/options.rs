@@ -15,7 +15,7 @@ use crate::cli::option::{Bad, OptionDef, Value, flag, refused, valued};
 use crate::cli::setting::{Matching, Page, Setting};
 
 /// Said of every option that is about making archives.
-const READS_ONLY: &str = "durastar lists, extracts and creates for now";
+const READS_ONLY: &str = "durastar does not do this yet";
 const NUMBER: Bad = Bad::Value("Badly formed number");
 
 /// The rows.
@@ -23,12 +23,12 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     flag(Operation, "c", &[], "write a new archive", || Setting::Create).more("In the durable modes it is written under another name beside the one that is meant, synced and renamed, so there is the old archive or a whole new one. With -no-fsync it is written in place. Names lose a ./ in front."),
     refused(Operation, "", &["copy"], Value::None, READS_ONLY),
     refused(Operation, "", &["xcopy"], Value::None, READS_ONLY),
-    refused(Operation, "", &["diff"], Value::None, READS_ONLY),
+    flag(Operation, "", &["diff"], "compare members with what is on disk", || Setting::Compare),
     flag(Operation, "n", &[], "say what -x would extract, and extract nothing", || Setting::Trace),
-    refused(Operation, "r", &[], Value::None, READS_ONLY),
+    flag(Operation, "r", &[], "append members to an archive", || Setting::Append).more("It is written in place. When the run fails it is what it was before."),
     flag(Operation, "t", &[], "list the members of an archive", || Setting::List)
         .more("With -v a line with size, mode, owner and time for each."),
-    refused(Operation, "u", &[], Value::None, READS_ONLY),
+    flag(Operation, "u", &[], "append files that the archive does not have, or has older", || Setting::Update),
     flag(Operation, "x", &[], "restore members from an archive", || Setting::Extract),
     refused(Operation, "", &["print-artype"], Value::None, ""),
     // The archive.
