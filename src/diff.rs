@@ -42,7 +42,10 @@ pub fn compare<D: Disk, M: MemberStream>(
         observer.complaint(&Complaint::difference(name, Condition::Differs(what)));
     };
     let Ok(path) = CString::new(name) else {
-        differs(Difference::Missing(io::ErrorKind::InvalidInput.into()));
+        differs(Difference::Missing(
+            Operation::Stat,
+            io::ErrorKind::InvalidInput.into(),
+        ));
         return Ok(());
     };
     if matches!(member.kind, Kind::VolumeHeader | Kind::Continuation) {
@@ -51,7 +54,11 @@ pub fn compare<D: Disk, M: MemberStream>(
     let stat = match disk.look(base, &path, Links::Keep) {
         Ok(stat) => stat,
         Err(error) => {
-            differs(Difference::Missing(error));
+            let operation = match member.kind {
+                Kind::Symlink => Operation::ReadLink,
+                _ => Operation::Stat,
+            };
+            differs(Difference::Missing(operation, error));
             return Ok(());
         }
     };
@@ -71,11 +78,14 @@ pub fn compare<D: Disk, M: MemberStream>(
     }
     match member.kind {
         Kind::HardLink => {
-            let target = CString::new(link)
-                .ok()
-                .and_then(|link| disk.look(base, &link, Links::Keep).ok());
-            if target.is_none_or(|target| target.identity() != stat.identity()) {
-                differs(Difference::NotLinked(link.to_vec()));
+            let target = CString::new(link).map_err(|_| io::ErrorKind::InvalidInput.into());
+            match target.and_then(|link| disk.look(base, &link, Links::Keep)) {
+                Ok(target) if target.identity() == stat.identity() => {}
+                Ok(_) => differs(Difference::NotLinked(link.to_vec())),
+                Err(cause) => {
+                    let what = Difference::Missing(Operation::Stat, cause);
+                    observer.complaint(&Complaint::difference(link, Condition::Differs(what)));
+                }
             }
             return Ok(());
         }
@@ -119,12 +129,9 @@ pub fn compare<D: Disk, M: MemberStream>(
         }
     };
     match contents(disk, &file, member, stream)? {
-        Ok(true) => {}
-        Ok(false) => {
-            observer.complaint(&Complaint::difference(
-                name,
-                Condition::Differs(Difference::Contents),
-            ));
+        Ok(None) => {}
+        Ok(Some(what)) => {
+            observer.complaint(&Complaint::difference(name, Condition::Differs(what)));
         }
         Err(cause) => {
             observer.complaint(&Complaint::system(name, Operation::Read, cause));
@@ -139,13 +146,13 @@ fn same_time(stat: &Stat, member: &Member) -> bool {
         && (member.mtime.nanos == 0 || stat.mtime.nanos == member.mtime.nanos)
 }
 
-/// Whether a file holds what the member does. The inner error is that of reading the file.
+/// How a file's contents differ from the member's. The inner error is that of reading the file.
 fn contents<D: Disk, M: MemberStream>(
     disk: &D,
     file: &D::File,
     member: &Member,
     stream: &mut M,
-) -> Result<io::Result<bool>, Error> {
+) -> Result<io::Result<Option<Difference>>, Error> {
     let whole = [Extent {
         offset: 0,
         length: member.size,
@@ -155,7 +162,7 @@ fn contents<D: Disk, M: MemberStream>(
     let mut at = 0;
     for extent in extents {
         match zeros(disk, file, at, extent.offset, &mut buffer) {
-            Ok(true) => {}
+            Ok(None) => {}
             other => return Ok(other),
         }
         at = extent.offset;
@@ -163,12 +170,12 @@ fn contents<D: Disk, M: MemberStream>(
         while at < end {
             let most = usize::try_from(end - at).map_or(PIECE, |left| left.min(PIECE));
             let Some(span) = stream.data(most)? else {
-                return Ok(Ok(false));
+                return Ok(Ok(Some(Difference::Contents)));
             };
             let bytes = span.as_ref();
             match read(disk, file, &mut buffer[..bytes.len()], at) {
                 Ok(true) if buffer[..bytes.len()] == *bytes => {}
-                Ok(_) => return Ok(Ok(false)),
+                Ok(_) => return Ok(Ok(Some(Difference::Contents))),
                 Err(error) => return Ok(Err(error)),
             }
             at += bytes.len() as u64;
@@ -177,32 +184,37 @@ fn contents<D: Disk, M: MemberStream>(
     Ok(zeros(disk, file, at, member.size, &mut buffer))
 }
 
-/// Whether a part of a file is zeros.
+/// What there is in a part of a file that should be a hole.
 fn zeros<D: Disk>(
     disk: &D,
     file: &D::File,
     from: u64,
     to: u64,
     buffer: &mut [u8],
-) -> io::Result<bool> {
+) -> io::Result<Option<Difference>> {
     let mut at = from;
     while at < to {
         // A hole in a hole needs not be read.
         match disk.next_data(file, at) {
-            Ok(None) => return Ok(true),
-            Ok(Some(data)) if data >= to => return Ok(true),
+            Ok(None) => return Ok(None),
+            Ok(Some(data)) if data >= to => return Ok(None),
             Ok(Some(data)) => at = at.max(data),
             Err(error) if error.raw_os_error() == Some(errno::EINVAL) => {}
             Err(error) => return Err(error),
         }
         let most = usize::try_from(to - at).map_or(buffer.len(), |left| left.min(buffer.len()));
         let part = &mut buffer[..most];
-        if !read(disk, file, part, at)? || part.iter().any(|&byte| byte != 0) {
-            return Ok(false);
+        if !read(disk, file, part, at)? {
+            return Ok(Some(Difference::Contents));
+        }
+        if let Some(place) = part.iter().position(|&byte| byte != 0) {
+            // GNU tar counts in blocks from where the hole begins.
+            let blocks = (at + place as u64 - from) / 512;
+            return Ok(Some(Difference::NotHole(from + blocks * 512)));
         }
         at += most as u64;
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// Fills a buffer from a file; gives whether there was enough.

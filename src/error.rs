@@ -201,8 +201,8 @@ pub enum Condition {
 /// How a file on disk differs from a member.
 #[derive(Debug)]
 pub enum Difference {
-    /// It cannot be looked at.
-    Missing(io::Error),
+    /// It cannot be looked at: what was tried.
+    Missing(Operation, io::Error),
     /// It is something else.
     Kind,
     /// Another mode.
@@ -217,6 +217,8 @@ pub enum Difference {
     Size,
     /// Other contents.
     Contents,
+    /// There are data where the member has a hole: in the block at this byte.
+    NotHole(u64),
     /// The symbolic link leads elsewhere.
     Symlink,
     /// It is not another name of this file.
@@ -228,7 +230,9 @@ pub enum Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Missing(cause) => return write!(f, "cannot stat: {cause}"),
+            Self::Missing(operation, cause) => {
+                return write!(f, "cannot {}: {cause}", operation.verb());
+            }
             Self::Kind => "file type differs",
             Self::Mode => "mode differs",
             Self::Owner => "uid differs",
@@ -240,6 +244,7 @@ impl fmt::Display for Difference {
             Self::NotLinked(target) => {
                 return write!(f, "not linked to {}", target.escape_ascii());
             }
+            Self::NotHole(at) => return write!(f, "file fragment at {at} is not a hole"),
             Self::Device => "device number differs",
         })
     }

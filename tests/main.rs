@@ -1,8 +1,10 @@
 //! The program and the library as their users meet them: one binary, one module a job.
 
+mod append;
 mod create;
 mod dialect_gnu;
 mod dialect_star;
+mod diff;
 mod durability;
 mod extract;
 mod filter;

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use durastar::member::Timestamp;
-use durastar::plan::create::ArchiveFormat;
+use durastar::plan::create::{ArchiveFormat, Create};
 use durastar::plan::{
     Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, Job, Pattern, Plan, Scope,
     Stamp, StarPattern, Volume, Wanted,
@@ -672,7 +672,10 @@ impl<'a> Fold<'a> {
                 notes.filter_map(|(option, text, time)| treated(option, text, *time, local));
             self.wishes.notes.extend(notes);
         }
-        if plan.job.makes() {
+        if !plan.job.makes() {
+            // It says nothing about reading, and equal wishes are equal plans.
+            plan.create = Create::default();
+        } else {
             if plan.job != Job::Create {
                 if self.volumes.contains(&Volume::Standard) {
                     return Err(wrong("Options '-Aru' are incompatible with '-f -'"));

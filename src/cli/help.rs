@@ -27,15 +27,16 @@ pub(crate) fn help(dialect: Dialect, program: &str) -> String {
     let mut text = match dialect {
         Dialect::Gnu => format!(
             "Usage: {program} [OPTION...] [MEMBER]...\n\
-             List or extract the members of tar archives, durably.\n\n\
+             List, extract, create and compare tar archives, durably.\n\n\
              Examples:\n  \
              {program} -tvf archive.tar        # List all members.\n  \
              {program} -xf archive.tar         # Extract all members.\n  \
-             {program} -xf archive.tar dir/a   # Extract one.\n"
+             {program} -xf archive.tar dir/a   # Extract one.\n  \
+             {program} -cf archive.tar dir     # Create it from what is below dir.\n"
         ),
         Dialect::Star => format!(
             "Usage:\t{program} cmd [options] file1 ... filen\n\
-             List or extract the members of tar archives, durably.\n\n\
+             List, extract, create and compare tar archives, durably.\n\n\
              Examples:\n  \
              {program} -tv f=archive.tar       # List all members.\n  \
              {program} -xp f=archive.tar       # Extract all members.\n"

@@ -49,10 +49,10 @@ fn head(dialect: Dialect, text: &mut String) {
     match dialect {
         Dialect::Gnu => text.push_str(
             ".SH NAME\n\
-             durastar \\- list and extract tar archives, with extraction as durable as you ask\n\
+             durastar \\- list, extract, create and compare tar archives, as durably as you ask\n\
              .SH SYNOPSIS\n\
              .B durastar\n\
-             .RB { \\-t | \\-x }\n\
+             .RB { \\-c | \\-r | \\-u | \\-A | \\-d | \\-t | \\-x }\n\
              .RB [ \\-f\n\
              .IR ARCHIVE ]\n\
              .RI [ OPTION ...]\n\
@@ -81,7 +81,7 @@ fn head(dialect: Dialect, text: &mut String) {
              bundle whose values follow in their order\n\
              .RB ( \"xvf a.tar\" ).\n\
              .PP\n\
-             An extraction that ends with status 0 is on stable storage, as far as the system tells, unless\n\
+             What ends with status 0 is on stable storage, as far as the system tells, unless\n\
              .B \\-\\-sync=none\n\
              was asked for.\n",
         ),
@@ -90,7 +90,7 @@ fn head(dialect: Dialect, text: &mut String) {
              durastar-star \\- the star command line of durastar\n\
              .SH SYNOPSIS\n\
              .B star\n\
-             .RB { \\-t | \\-x | \\-n }\n\
+             .RB { \\-c | \\-r | \\-u | \\-diff | \\-t | \\-x | \\-n }\n\
              .RB [ f=\\fINAME ]\n\
              .RI [ options ]\n\
              .RI [ file ...]\n\
@@ -145,7 +145,8 @@ fn tail(dialect: Dialect, text: &mut String) {
     text.push_str(".SH SIGNALS\n");
     text.push_str(
         "An interrupt, a hangup or SIGTERM ends an extraction after the member in hand: what was written is settled as \
-         the durability mode says, and the number of settled members is printed. A second one ends it at once.\n",
+         the durability mode says, and the number of settled members is printed. A new archive that is not complete is removed, \
+         one that was appended to becomes what it was. A second one ends it at once.\n",
     );
     if dialect == Dialect::Star {
         text.push_str("SIGQUIT prints statistics, and work goes on.\n");

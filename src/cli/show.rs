@@ -209,7 +209,7 @@ impl Observer for Show<'_> {
             // GNU tar prints what it has found as it prints names.
             let found = self.dialect == Dialect::Gnu
                 && matches!(&complaint.condition, Condition::Differs(what)
-                    if !matches!(what, Difference::Missing(_)));
+                    if !matches!(what, Difference::Missing(..)));
             if found {
                 let mut line = text;
                 line.push(b'\n');

@@ -74,7 +74,7 @@ impl Run<'_> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
-            .create(plan.job != Job::Join)
+            .create(true)
             .truncate(false)
             .mode(0o666 & !plan.umask)
             .open(path)

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use durastar::member::Timestamp;
+use durastar::plan::create::{ArchiveFormat, Create};
 use durastar::plan::{
     Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, ExistingDirectories, Job,
     Pattern, Plan, Scope, Seek, Stamp, SyncMethod, Volume, Wanted,
@@ -245,17 +246,61 @@ fn exactly_one_operation() {
             error(dialect, "-x -t"),
             UsageError::SeveralOperations
         ));
-        // Two are wrong before one of them is not built.
         assert!(matches!(
             error(dialect, "-x -c"),
             UsageError::SeveralOperations
         ));
         assert!(matches!(
             error(dialect, "-c -f=a"),
-            UsageError::Refused { .. }
+            UsageError::BadValue { .. }
         ));
         assert_eq!(plan(dialect, "-x -x").job, Job::Extract);
     }
+}
+
+#[test]
+fn what_is_written_and_how() {
+    let create = |dialect, words: &str| plan(dialect, words).create;
+    assert_eq!(plan(GNU, "-cf a b").job, Job::Create);
+    assert_eq!(plan(GNU, "-rf a b").job, Job::Append);
+    assert_eq!(plan(GNU, "-uf a b").job, Job::Update);
+    assert_eq!(plan(GNU, "-Af a b").job, Job::Join);
+    assert_eq!(plan(GNU, "-df a").job, Job::Compare);
+    assert_eq!(create(GNU, "-cf a b").format, ArchiveFormat::Gnu);
+    assert_eq!(create(STAR, "-c f=a b").format, ArchiveFormat::Xstar);
+    assert_eq!(
+        create(STAR, "-c H=suntar f=a b").format,
+        ArchiveFormat::Suntar
+    );
+    assert_eq!(create(GNU, "-H ustar -cf a b").format, ArchiveFormat::Ustar);
+    assert_eq!(create(GNU, "-o -cf a b").format, ArchiveFormat::V7);
+    assert_eq!(create(GNU, "--xattrs -cf a b").format, ArchiveFormat::Posix);
+    assert_eq!(
+        create(GNU, "--pax-option=delete=x -cf a b").format,
+        ArchiveFormat::Posix
+    );
+    // Nothing of this is about reading.
+    assert_eq!(create(GNU, "-H ustar -S -tf a"), Create::default());
+    let compression = |words: &str| plan(GNU, words).archive.compression;
+    assert_eq!(compression("-cf a.tgz b"), Compression::Detect);
+    assert_eq!(
+        compression("-caf a.tgz b"),
+        Compression::Named(CompressionFormat::Gzip)
+    );
+    assert_eq!(
+        compression("-cajf a.tgz b"),
+        Compression::Named(CompressionFormat::Bzip2)
+    );
+    assert_eq!(compression("-caf a.tar b"), Compression::Detect);
+    assert!(matches!(
+        error(GNU, "-rzf a b"),
+        UsageError::BadValue { .. }
+    ));
+    assert!(matches!(error(GNU, "-rf - b"), UsageError::BadValue { .. }));
+    assert!(matches!(
+        error(GNU, "--clamp-mtime -cf a b"),
+        UsageError::BadValue { .. }
+    ));
 }
 
 #[test]

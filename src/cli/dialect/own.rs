@@ -60,7 +60,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "",
         &["jobs"],
         "N",
-        "write file contents with N threads",
+        "use N threads: to read or write files, to compress",
         |word| {
             number::plain(word)
                 .and_then(|jobs| usize::try_from(jobs).ok())

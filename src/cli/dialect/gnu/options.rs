@@ -118,7 +118,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "C",
         &["directory"],
         "DIR",
-        "restore members named after this below DIR",
+        "names after this are relative to DIR",
         |name| Ok(Setting::Directory(name.to_vec())),
     )
     .more("A further -C starts from the one before it."),
@@ -473,41 +473,41 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Attributes,
         "",
         &["acls"],
-        "set access control lists",
+        "store or set access control lists",
         || Setting::Acls(true),
     ),
     flag(
         Attributes,
         "",
         &["no-acls"],
-        "do not set access control lists (default)",
+        "leave access control lists alone (default)",
         || Setting::Acls(false),
     ),
     flag(
         Attributes,
         "",
         &["no-selinux"],
-        "do not set SELinux contexts (default)",
+        "leave SELinux contexts alone (default)",
         || Setting::Selinux(false),
     ),
     flag(
         Attributes,
         "",
         &["no-xattrs"],
-        "do not set extended attributes (default)",
+        "leave extended attributes alone (default)",
         || Setting::Xattrs(false),
     ),
-    flag(Attributes, "", &["selinux"], "set SELinux contexts", || {
+    flag(Attributes, "", &["selinux"], "store or set SELinux contexts", || {
         Setting::Selinux(true)
     }),
     flag(
         Attributes,
         "",
         &["xattrs"],
-        "set extended attributes",
+        "store or set extended attributes",
         || Setting::Xattrs(true),
     )
-    .more("Those of the user namespace, unless --xattrs-include asks for others."),
+    .more("When writing all of them, and in posix format unless --format says otherwise; when extracting those of the user namespace, unless --xattrs-include asks for others."),
     valued(
         Attributes,
         "",
@@ -538,10 +538,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "f",
         &["file"],
         "ARCHIVE",
-        "the archive; - is standard input",
+        "the archive; - is standard input or output",
         |name| Ok(Setting::Archive(name.to_vec())),
     )
-    .more("Without it the archive is what TAPE names, or standard input."),
+    .more("Without it the archive is what TAPE names, or standard input or output."),
     refused(
         Archive,
         "F",
@@ -622,7 +622,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "I",
         &["use-compress-program"],
         "PROG",
-        "decompress with PROG, called with -d added",
+        "compress with PROG, or decompress with PROG -d",
         |program| Ok(Setting::Compression(Compression::Program(program.to_vec()))),
     ),
     flag(
@@ -701,7 +701,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "",
         &["newer-mtime"],
         "DATE",
-        "the same as --newer: archives hold no other time",
+        "as --newer, but by the time of modification only",
         |text| Ok(Setting::Newer(text.to_vec(), "--newer-mtime")),
     ),
     valued(
@@ -709,11 +709,11 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "N",
         &["newer", "after-date"],
         "DATE-OR-FILE",
-        "only members that were modified at that time or later",
+        "only files that changed at that time or later",
         |text| Ok(Setting::Newer(text.to_vec(), "--after-date")),
     )
     .more(
-        "A value that begins with / or . is a file whose time of modification counts. Dates are @SECONDS, YYYY-MM-DD \
+        "When writing, a change of the inode counts too; archives do not tell of it. A value that begins with / or . is a file whose time of modification counts. Dates are @SECONDS, YYYY-MM-DD \
          or 'YYYY-MM-DD HH:MM:SS', in local time unless a zone like Z or +0200 follows, or as in mails: \
          '9 Sep 2001 01:46:40 +0000'. GNU tar knows more spellings, such as yesterday.",
     ),
@@ -865,7 +865,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Output,
         &["totals"],
         "SIGNAL",
-        "the number of bytes read, at the end or when SIGNAL arrives",
+        "the number of bytes read or written, at the end or when SIGNAL arrives",
         |word| match word {
             None => Ok(Setting::Totals),
             Some(word) => SIGNALS

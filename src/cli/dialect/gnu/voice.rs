@@ -315,7 +315,12 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
             format!("Cannot sync: {}: {members} members may be lost", cause(why)).as_bytes(),
         ),
         Condition::Differs(what) => match what {
-            Difference::Missing(why) => about(&sentence!["Warning: Cannot stat: ", cause(why)]),
+            Difference::Missing(Operation::ReadLink, why) => {
+                about(&sentence!["Warning: Cannot readlink: ", cause(why)])
+            }
+            Difference::Missing(_, why) => {
+                about(&sentence!["Warning: Cannot stat: ", cause(why)])
+            }
             Difference::NotLinked(target) => about(&sentence!["Not linked to ", name(target, b"")]),
             other => {
                 let mut text = other.to_string().into_bytes();

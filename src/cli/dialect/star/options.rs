@@ -32,10 +32,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     flag(Operation, "x", &[], "restore members from an archive", || Setting::Extract),
     refused(Operation, "", &["print-artype"], Value::None, ""),
     // The archive.
-    valued(Archive, "f", &["file"], "NAME", "the archive; - is standard input", |name| {
+    valued(Archive, "f", &["file"], "NAME", "the archive; - is standard input or output", |name| {
         Ok(Setting::Archive(name.to_vec()))
     })
-    .more("Several are the volumes of one archive, in their order. Without any it is standard input."),
+    .more("Several are the volumes of one archive, in their order. Without any it is standard input or output."),
     flag(Archive, "T", &[], "the archive is what TAPE names", || Setting::ArchiveFromTape),
     refused(Archive, "01234567", &[], Value::None, "file= names a device"),
     valued(Archive, "", &["bs"], "SIZE", "a record is SIZE bytes (10240)", |word| {
@@ -86,7 +86,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "",
         &["compress-program"],
         "NAME",
-        "decompress with this program, called with -d added",
+        "compress with this program, or decompress with it and -d",
         |program| Ok(Setting::Compression(Compression::Program(program.to_vec()))),
     ),
     flag(Archive, "", &["fifo"], "accepted: there is always a FIFO", || Setting::Always),
@@ -134,7 +134,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "C",
         &[],
         "DIR",
-        "restore members named after this below DIR",
+        "names after this are relative to DIR",
         |name| Ok(Setting::Directory(name.to_vec())),
     )
     .more("A further C= starts again from where the program stands."),
@@ -349,10 +349,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     }),
     flag(Attributes, "", &["sparse"], "store holes of files as such", || Setting::Making(Making::Sparse)).more("When extracting they are always restored."),
     refused(Attributes, "", &["force-hole", "force_hole"], Value::None, ""),
-    flag(Attributes, "", &["acl"], "set access control lists, and modes as with -p", || {
+    flag(Attributes, "", &["acl"], "store access control lists, or set them, and modes as with -p", || {
         Setting::AclsAndPermissions
     }),
-    flag(Attributes, "", &["xattr-linux"], "set extended attributes, of all namespaces", || {
+    flag(Attributes, "", &["xattr-linux"], "store or set extended attributes, of all namespaces", || {
         Setting::XattrsInclude(b"*".to_vec())
     }),
     refused(

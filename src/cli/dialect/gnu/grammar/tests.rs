@@ -46,6 +46,12 @@ fn sample(name: &str) -> &'static str {
         "quoting-style" => "c",
         "totals" => "USR1",
         "warning" => "no-timestamp",
+        "hole-detection" => "raw",
+        "sparse-version" => "0.1",
+        "atime-preserve" => "system",
+        "sort" => "name",
+        "format" => "ustar",
+        "compress-level" => "3",
         _ => "word",
     }
 }

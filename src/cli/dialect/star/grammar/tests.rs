@@ -40,6 +40,8 @@ fn sample(name: &str) -> &'static str {
         "umask" => "22",
         "maxsize" => "4",
         "s" => "/a/b/g",
+        "H" => "exustar",
+        "compress-level" => "3",
         _ => "word",
     }
 }
