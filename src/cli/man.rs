@@ -199,6 +199,10 @@ fn statuses(dialect: Dialect) -> &'static [(&'static str, &'static str)] {
                 "Everything asked for was done; unless the mode is none, it is on stable storage.",
             ),
             (
+                "1",
+                "With -d something differs; when writing, a file changed while it was read.",
+            ),
+            (
                 "2",
                 "Something was not done; messages say what. Also for mistakes in the command line.",
             ),
