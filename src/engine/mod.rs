@@ -15,12 +15,13 @@ use crate::error::{Complaint, Condition, Error, Severity};
 use crate::extract::{Extractor, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
 use crate::member::{Event, Kind, Member, MemberStream};
-use crate::observe::{Observer, Verdict};
-use crate::plan::{Compression, DurabilityMode, Job, Plan, Seek};
+use crate::observe::{Observer, Operator, Verdict};
+use crate::plan::{Compression, DurabilityMode, Job, MultiVolume, Plan, Seek};
 use crate::select::{Choice, Chosen, Selector};
 use crate::stats::{Bottleneck, Stats};
 use crate::sys;
-use source::{Reader, RingSource, read_error};
+use crate::volume::{self, Set};
+use source::{Reader, RingSource, SetSource, read_error};
 
 /// What a durability mode's promise came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,6 +141,10 @@ impl Observer for Counting<'_> {
         self.observer.records(records);
     }
 
+    fn operator(&mut self) -> Option<Box<dyn Operator>> {
+        self.observer.operator()
+    }
+
     fn ended(&mut self, block: u64, zeros: bool) {
         self.observer.ended(block, zeros);
     }
@@ -165,9 +170,12 @@ struct Run<'a> {
 impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
         let file = source::open(&self.plan.archive)?;
+        if let Some(change) = &self.plan.archive.multi_volume {
+            return self.set(disk, file, change, output);
+        }
         match self.seekable(file) {
             Ok((source, length)) => {
-                let name = source::volume_name(self.plan.archive.volumes.first());
+                let name = volume::name(self.plan.archive.volumes.first());
                 let mut members = Members::new(source, self.options());
                 let result = self.work(disk, &mut members, &name, output);
                 // Whole records, as if they had been read.
@@ -193,8 +201,27 @@ impl Run<'_> {
         }
     }
 
+    /// The same over several volumes.
+    fn set<D: Disk>(
+        &mut self,
+        disk: &Arc<D>,
+        file: Option<File>,
+        change: &MultiVolume,
+        output: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let archive = &self.plan.archive;
+        let set = Set::new(archive, change, self.plan.job, self.observer.operator())?;
+        let source = SetSource::start(archive, file, set)?;
+        let name = source.name();
+        let mut members = Members::new(source, self.options());
+        let result = self.work(disk, &mut members, &name, output);
+        let ended = members.into_source().finish(&mut self.stats);
+        result.and(ended)
+    }
+
     fn options(&self) -> Options {
         Options {
+            volumes: self.plan.archive.multi_volume.is_some(),
             ignore_zeros: self.plan.archive.ignore_zeros,
             ..Options::default()
         }
@@ -275,6 +302,10 @@ impl Run<'_> {
             Job::ExtractToOutput => {
                 self.each_member(members, &mut selector, |run, member, chosen, members| {
                     run.observer.member(member, &chosen.name);
+                    if member.kind == Kind::Continuation {
+                        let complaint = Complaint::failure(&member.name, Condition::Continued);
+                        run.observer.complaint(&complaint);
+                    }
                     if member.kind == Kind::Regular {
                         run.stats.restored.members += 1;
                         run.stats.restored.files += 1;

@@ -271,10 +271,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     ) -> Result<(), Refusal> {
         let member = request.member;
         match member.kind {
-            Kind::VolumeHeader => return Err(Refusal::Silent),
+            Kind::VolumeHeader => {
+                observer.member(member, request.name);
+                return Err(Refusal::Silent);
+            }
             Kind::Continuation => {
-                let what = Condition::Unsupported("the continuation of a member that is not here");
-                return Err(Complaint::warning(request.name, what).into());
+                observer.member(member, request.name);
+                return Err(Complaint::failure(request.name, Condition::Continued).into());
             }
             Kind::Socket => {
                 return Err(

@@ -116,6 +116,7 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             record_bytes: crate::plan::RECORD_BYTES,
             fifo_bytes: crate::plan::FIFO_BYTES,
             ignore_zeros: false,
+            multi_volume: None,
             seek: Seek::Auto,
         },
         directories: vec![destination.to_path_buf()],

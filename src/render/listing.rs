@@ -112,6 +112,12 @@ pub fn gnu(
         }
         // What a header says of a link's size is about the file it points to.
         Kind::HardLink | Kind::Symlink => "0".into(),
+        // What of it is on this volume and those behind it.
+        Kind::Continuation => member.stored.to_string(),
+        // The list of what it held.
+        Kind::Directory if member.typeflag == b'D' => {
+            member.dumpdir.as_ref().map_or(0, Vec::len).to_string()
+        }
         _ => member.size.to_string(),
     };
     let used = user.len() + 1 + group.len() + 1 + size.len();

@@ -57,6 +57,17 @@ pub fn open_files() -> usize {
     })
 }
 
+/// Lets programs that are started inherit this descriptor, which Rust's run time keeps from them.
+///
+/// # Errors
+/// What fcntl(2) says.
+pub fn keep_open_in_programs(descriptor: &impl std::os::fd::AsFd) -> std::io::Result<()> {
+    Ok(rustix::io::fcntl_setfd(
+        descriptor,
+        rustix::io::FdFlags::empty(),
+    )?)
+}
+
 /// Gives SIGPIPE its default again, which Rust's run time takes away: a closed pipe then ends the program quietly, as
 /// it ends every other tar.
 pub fn reset_sigpipe() {

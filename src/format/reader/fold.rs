@@ -51,11 +51,6 @@ impl<S: Source> Reader<S> {
             member.link = link;
         }
         let facts = self.fold(&mut member, &mut ahead);
-        if let (Some(part), Kind::Regular) = (ahead.part.take(), member.kind) {
-            member.kind = Kind::Continuation;
-            member.name = part.filename.unwrap_or_default();
-            member.offset = part.offset.unwrap_or(0);
-        }
         let is_data_link =
             member.kind == Kind::HardLink && self.link_has_data(&member, size, facts.own_size)?;
         let size = if needs_size(&member) || is_data_link {
@@ -108,6 +103,8 @@ impl<S: Source> Reader<S> {
             _ => {}
         }
         self.notes_out(&member.name, ahead.notes);
+        self.format = member.format;
+        self.remember_member(&member);
         self.ready = Some(member);
         Ok(())
     }

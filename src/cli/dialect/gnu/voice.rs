@@ -5,7 +5,7 @@
 
 use std::io::ErrorKind;
 
-use durastar::error::{Complaint, Condition, Error, Operation, Severity};
+use durastar::error::{Complaint, Condition, Error, Operation, Severity, VolumeFault};
 use durastar::member::Timestamp;
 use durastar::sys::time;
 
@@ -270,6 +270,10 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         Condition::UnknownTypeflag(flag) => about(&sentence![
             "Unknown file type '", name(&[*flag], b""), "', extracted as normal file"
         ]),
+        Condition::Volume(fault) => volume_fault(fault, &complaint.member, marks),
+        Condition::Continued => {
+            about(b"Cannot extract -- file is continued from another volume")
+        }
         Condition::UnexpectedEnd => b"Unexpected EOF in archive".to_vec(),
         Condition::Decompression(what) | Condition::Other(what) => {
             about(&name(what.as_bytes(), b""))
@@ -346,6 +350,44 @@ fn odd_time(stamp: Timestamp, ahead: i64) -> String {
     }
 }
 
+/// The question for the next volume, without a newline, with a bell before it.
+pub(crate) fn next_volume(number: u64, archive: &[u8], marks: Marks) -> Vec<u8> {
+    sentence![
+        format!("\u{7}Prepare volume #{number} for "),
+        marks.around(archive),
+        " and hit return: "
+    ]
+}
+
+fn volume_fault(fault: &VolumeFault, member: &[u8], marks: Marks) -> Vec<u8> {
+    let quoted = marks.around(member);
+    match fault {
+        VolumeFault::Open(why) => {
+            sentence![name(member, b":"), ": Warning: Cannot open: ", cause(why)]
+        }
+        VolumeFault::Empty => NO_ARCHIVE.as_bytes().to_vec(),
+        VolumeFault::NotContinued => sentence![quoted, " is not continued on this volume"],
+        VolumeFault::NameCut => sentence![
+            quoted,
+            " is possibly continued on this volume: header contains truncated name"
+        ],
+        VolumeFault::Size {
+            total,
+            size,
+            offset,
+        } => sentence![
+            quoted,
+            format!(" is the wrong size ({total} != {size} + {offset})")
+        ],
+        VolumeFault::Sequence {
+            total,
+            left,
+            offset,
+        } => format!("This volume is out of sequence ({total} - {left} != {offset})").into_bytes(),
+        other => name(other.to_string().as_bytes(), b""),
+    }
+}
+
 /// `Cannot open`, in GNU tar's words.
 fn cannot(operation: Operation) -> String {
     match operation {
@@ -357,7 +399,7 @@ fn cannot(operation: Operation) -> String {
 }
 
 /// What is said when a run ends early.
-pub(crate) fn fatal(error: &Error) -> Vec<Line> {
+pub(crate) fn fatal(error: &Error, marks: Marks) -> Vec<Line> {
     let between = match error {
         Error::System {
             operation: Operation::Read,
@@ -380,6 +422,16 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
         Error::Decompression(what) | Error::Plan(what) => {
             (name(what.as_bytes(), b""), NOT_RECOVERABLE)
         }
+        Error::VolumeScript(command) => (
+            sentence![marks.around(command), " command failed"],
+            NOT_RECOVERABLE,
+        ),
+        Error::VolumeNumber(file) => (
+            sentence![name(file, b":"), ": contains invalid volume number"],
+            NOT_RECOVERABLE,
+        ),
+        // Why there is none was said where it was asked for.
+        Error::NoVolume(_) => return vec![Line::said(NOT_RECOVERABLE)],
         Error::Stopped => return Vec::new(),
         other => (other.to_string().into_bytes(), NOT_RECOVERABLE),
     };
