@@ -109,8 +109,10 @@ pub enum Condition {
     BadHeader(u64),
     /// An extended header cannot be understood; what is wrong with it.
     BadExtension(String),
-    /// A header field holds no number, or one that cannot be used; which field.
+    /// A member's number cannot be used here; which field.
     BadField(&'static str),
+    /// A header field holds no number, or one that cannot be used; which field, and why.
+    BadNumber(&'static str, NumberFault),
     /// A typeflag that nobody knows, taken as a regular file.
     UnknownTypeflag(u8),
     /// The archive ends in the middle of this member.
@@ -162,6 +164,30 @@ pub enum Condition {
     Continued,
     /// Anything else, in words (lower case, no full stop).
     Other(String),
+}
+
+/// Why a header field is no number that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NumberFault {
+    /// There is something else; without the NULs at its end.
+    Text(Vec<u8>),
+    /// Octal digits of a number that is too large.
+    Octal(Vec<u8>),
+    /// A number that the field cannot mean.
+    Range(i64),
+    /// A binary number that is too large.
+    Binary,
+}
+
+impl fmt::Display for NumberFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "'{}' is no number", text.escape_ascii()),
+            Self::Octal(digits) => write!(f, "{} is too large", digits.escape_ascii()),
+            Self::Range(number) => write!(f, "{number} is out of range"),
+            Self::Binary => f.write_str("a binary number that is too large"),
+        }
+    }
 }
 
 /// What is wrong with a volume that was to continue a set.
@@ -311,6 +337,9 @@ impl fmt::Display for Condition {
             Self::BadHeader(block) => write!(f, "skipping to next header after block {block}"),
             Self::BadExtension(what) => write!(f, "malformed extended header: {what}"),
             Self::BadField(field) => write!(f, "bad value in header field {field}"),
+            Self::BadNumber(field, fault) => {
+                write!(f, "bad value in header field {field}: {fault}")
+            }
             Self::UnknownTypeflag(flag) => {
                 write!(
                     f,

@@ -25,6 +25,9 @@ pub trait Operator {
     /// Makes volume `number` (from 1) ready, which is to be opened by this name.
     fn prepare(&mut self, number: u64, name: &[u8]) -> Answer;
 
+    /// A program is about to run that may print: what is to stand before that has to be out.
+    fn before_program(&mut self) {}
+
     /// What was wrong with the volume that was opened last. After most faults the next one is tried.
     fn remark(&mut self, complaint: &Complaint);
 }
@@ -49,6 +52,10 @@ pub trait Observer {
     fn complaint(&mut self, _complaint: &Complaint) -> Verdict {
         Verdict::Continue
     }
+
+    /// A directory that no member names, or none yet, was made on the way to the last member; its path below the
+    /// destination and its mode.
+    fn directory_made(&mut self, _path: &[u8], _mode: u32) {}
 
     /// These members are settled: they and the names that lead to them are on stable storage. Only called when the plan
     /// asks for names; the order is the archive's within a window.

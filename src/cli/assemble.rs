@@ -398,6 +398,7 @@ impl<'a> Fold<'a> {
             &Setting::ExistingDirectories(rule) => extract.existing_directories = rule,
             Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
             &Setting::SecureLinks(on) => extract.secure_links = on,
+            Setting::MakeHoles => extract.make_holes = true,
             Setting::NoDirectories => extract.no_directories = true,
             &Setting::Acls(on) => extract.acls = on,
             Setting::AclsAndPermissions => {

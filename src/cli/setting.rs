@@ -136,6 +136,8 @@ pub(crate) enum Setting {
     KeepDirectorySymlink,
     /// Refuse links that lead out of the destination.
     SecureLinks(bool),
+    /// Zeros become holes.
+    MakeHoles,
     /// Make no directories.
     NoDirectories,
     /// Set access control lists.

@@ -177,6 +177,14 @@ impl Observer for Show<'_> {
         self.show_progress();
     }
 
+    fn directory_made(&mut self, path: &[u8], mode: u32) {
+        if self.dialect == Dialect::Gnu && self.command.wishes.verbose > 1 {
+            self.line.clear();
+            self.listing.directory_made(path, mode, &mut self.line);
+            self.message.out(&self.line);
+        }
+    }
+
     fn complaint(&mut self, complaint: &Complaint) -> Verdict {
         match complaint.severity {
             Severity::Failure => self.tally.failures += 1,

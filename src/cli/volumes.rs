@@ -112,6 +112,10 @@ impl Operator for Prompt {
         }
     }
 
+    fn before_program(&mut self) {
+        self.message.err_raw(b"");
+    }
+
     fn remark(&mut self, complaint: &Complaint) {
         let text = match self.dialect {
             Dialect::Gnu => gnu::voice::complaint(complaint, self.marks),

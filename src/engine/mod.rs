@@ -133,6 +133,10 @@ impl Observer for Counting<'_> {
         verdict
     }
 
+    fn directory_made(&mut self, path: &[u8], mode: u32) {
+        self.observer.directory_made(path, mode);
+    }
+
     fn settled(&mut self, names: &mut dyn Iterator<Item = &[u8]>) {
         self.observer.settled(names);
     }
@@ -395,6 +399,12 @@ impl Run<'_> {
         }
     }
 
+    /// The record that holds this block has been read.
+    fn record_of(&mut self, block: u64) {
+        let record = self.plan.archive.record_bytes.max(512) as u64;
+        self.observer.records(block * 512 / record + 1);
+    }
+
     /// The next step, or `None` at the end.
     fn next<S: Source>(
         &mut self,
@@ -410,6 +420,7 @@ impl Run<'_> {
         let member = match members.advance()? {
             Event::End => {
                 let zeros = members.end_marker();
+                self.record_of(members.block().saturating_sub(1));
                 let block = zeros.unwrap_or_else(|| members.block());
                 self.observer.ended(block, zeros.is_some());
                 return Ok(None);
@@ -420,8 +431,7 @@ impl Run<'_> {
             }
             Event::Member(member) => member,
         };
-        self.observer
-            .records(member.block * 512 / self.plan.archive.record_bytes.max(512) as u64);
+        self.record_of(member.block);
         match selector.choose(&member) {
             Choice::Skip => {
                 self.stats.restored.skipped += 1;

@@ -136,6 +136,7 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             xattrs: None,
             selinux: false,
             file_flags: false,
+            make_holes: false,
             no_directories: false,
         },
         durability: Durability {

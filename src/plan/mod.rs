@@ -376,6 +376,8 @@ pub struct Extract {
     pub selinux: bool,
     /// Set file flags such as immutable or nodump (star's `-xfflags`).
     pub file_flags: bool,
+    /// Blocks of zeros in new files become holes (`--sparse`, star's `-force-hole`).
+    pub make_holes: bool,
     /// Do not make directories that are only implied by the names of members, nor directory members (star's `-d`).
     pub no_directories: bool,
 }

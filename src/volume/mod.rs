@@ -16,6 +16,7 @@ use crate::error::{Complaint, Condition, Error, Operation, VolumeFault};
 use crate::member::Format;
 use crate::observe::{Answer, Operator};
 use crate::plan::{Archive, Job, MultiVolume, Volume};
+use crate::sys::KeptDescriptor;
 
 /// The name of a volume, for messages.
 #[must_use]
@@ -43,6 +44,8 @@ pub struct Set {
     refused: bool,
     /// What the program brought when it was refused: the same again would be refused for ever.
     refused_from_script: Option<Volume>,
+    /// Through which the program says a name.
+    place: Option<KeptDescriptor>,
 }
 
 impl std::fmt::Debug for Set {
@@ -70,6 +73,17 @@ impl Set {
             Some(path) => read_number(path)?,
             None => 1,
         };
+        let place = match &change.script {
+            Some(script) => {
+                let taken = KeptDescriptor::take();
+                Some(taken.map_err(|cause| Error::System {
+                    operation: Operation::Execute,
+                    name: script.command.clone(),
+                    cause,
+                })?)
+            }
+            None => None,
+        };
         Ok(Self {
             volumes: archive.volumes.clone(),
             at: 0,
@@ -81,6 +95,7 @@ impl Set {
             job,
             refused: false,
             refused_from_script: None,
+            place,
         })
     }
 
@@ -141,6 +156,9 @@ impl Set {
             if let Some(path) = &self.change.number_file {
                 write_number(path, self.number - 1)?;
             }
+            if let Some(operator) = &mut self.operator {
+                operator.before_program();
+            }
             let wanted = script::Wanted {
                 number: self.number,
                 name: &name,
@@ -148,7 +166,10 @@ impl Set {
                 job: self.job,
                 format,
             };
-            script::run(script, &wanted)?
+            let Some(place) = &mut self.place else {
+                return Err(Error::NoVolume(self.number));
+            };
+            script::run(script, &wanted, place)?
         } else {
             let answer = self.operator.as_mut().map_or(Answer::None, |operator| {
                 operator.prepare(self.number, &name)

@@ -6,14 +6,13 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use crate::error::{Error, Operation};
 use crate::member::Format;
 use crate::plan::{Job, Told, VolumeScript};
-use crate::sys;
+use crate::sys::KeptDescriptor;
 
 /// The longest name that is taken from a program: more than any system opens.
 const NAME_BYTES: u64 = 64 << 10;
@@ -28,14 +27,18 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Runs the program and waits for it; gives the name that it wants to be opened instead, if it says one.
-pub(super) fn run(script: &VolumeScript, wanted: &Wanted<'_>) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn run(
+    script: &VolumeScript,
+    wanted: &Wanted<'_>,
+    place: &mut KeptDescriptor,
+) -> Result<Option<Vec<u8>>, Error> {
     let failed = |cause| Error::System {
         operation: Operation::Execute,
         name: script.command.clone(),
         cause,
     };
     let (status, said) = match script.told {
-        Told::Environment => with_environment(&script.command, wanted),
+        Told::Environment => with_environment(&script.command, wanted, place),
         Told::Arguments => Command::new(OsStr::from_bytes(&script.command))
             .arg(wanted.number.to_string())
             .arg(OsStr::from_bytes(wanted.name))
@@ -53,9 +56,11 @@ pub(super) fn run(script: &VolumeScript, wanted: &Wanted<'_>) -> Result<Option<V
 fn with_environment(
     command: &[u8],
     wanted: &Wanted<'_>,
+    place: &mut KeptDescriptor,
 ) -> io::Result<(std::process::ExitStatus, Vec<u8>)> {
-    let (mut answer, place) = io::pipe()?;
-    sys::keep_open_in_programs(&place)?;
+    let (mut answer, end) = io::pipe()?;
+    place.lend(&end)?;
+    drop(end);
     let child = Command::new("/bin/sh")
         .arg("-c")
         .arg(OsStr::from_bytes(command))
@@ -71,10 +76,10 @@ fn with_environment(
             if wanted.job == Job::List { "-t" } else { "-x" },
         )
         .env("TAR_FORMAT", format_word(wanted.format))
-        .env("TAR_FD", place.as_raw_fd().to_string())
+        .env("TAR_FD", place.number().to_string())
         .spawn();
-    // Ours is closed at once, so that the end of the program is the end of what it says.
-    drop(place);
+    // At once, so that the end of the program is the end of what it says.
+    place.take_back()?;
     let mut child = child?;
     let mut said = Vec::new();
     let read = answer.by_ref().take(NAME_BYTES).read_to_end(&mut said);

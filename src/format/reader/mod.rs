@@ -10,7 +10,7 @@
 //! only.
 //!
 //! Sizes in the headers of links, directories, devices and FIFOs mean nothing: old tars filled the field in without
-//! writing data. A hard link is believed to have data only if a pax `size` says so or if what follows is no header.
+//! writing data. But where the field holds no number the header cannot be trusted, whatever it is of. A hard link is believed to have data only if a pax `size` says so or if what follows is no header.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,13 +22,11 @@ mod volume;
 
 use super::header::{self, Verdict};
 use super::limits::{self, BLOCK};
+use super::number;
 use super::pax::{Overrides, Scope};
 use super::source::Source;
 use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::member::{Event, Format, Kind, Member, MemberStream, Record, Timestamp};
-
-/// What is said when the size of a member, or of an extension header, is not known.
-const BAD_SIZE: Condition = Condition::BadField("size");
 
 /// Pieces of large members end on a multiple of this many bytes: a page, and a block of most file systems.
 const PAGE: usize = 4096;
@@ -90,6 +88,7 @@ enum Over {
     End,
     NotAnArchive,
     UnexpectedEnd(u64),
+    NoVolume(u64),
     /// The source gives its error again.
     Failed,
 }
@@ -97,10 +96,10 @@ enum Over {
 /// Extension headers wait here for the member they belong to.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// Block number of the first one.
-    block: Option<u64>,
     long_name: Option<Vec<u8>>,
     long_link: Option<Vec<u8>>,
+    /// Blocks of the last header of each kind that gave them.
+    long_blocks: [u64; 2],
     pax: Option<Box<Overrides>>,
     suntar: bool,
     /// What was wrong with them; said with the member's name when that is known.
@@ -377,14 +376,20 @@ impl<S: Source> Reader<S> {
         }
         let Some(size) = header::size(view) else {
             // Where its body ends is not known: the next header has to be searched for.
-            self.ahead.note(BAD_SIZE, Severity::Failure);
+            self.ahead.note(bad_size(view), Severity::Failure);
             self.open_gap(number);
             return Ok(());
         };
-        self.ahead.block.get_or_insert(number);
+        let blocks = 1 + size.div_ceil(BLOCK as u64);
         match typeflag {
-            b'L' => self.long_name(size, |ahead| &mut ahead.long_name),
-            b'K' => self.long_name(size, |ahead| &mut ahead.long_link),
+            b'L' => {
+                self.ahead.long_blocks[0] = blocks;
+                self.long_name(size, |ahead| &mut ahead.long_name)
+            }
+            b'K' => {
+                self.ahead.long_blocks[1] = blocks;
+                self.long_name(size, |ahead| &mut ahead.long_link)
+            }
             b'g' => {
                 let mtime = header::decode(block).member.mtime;
                 self.global_header(size, number, mtime)
@@ -438,9 +443,6 @@ impl<S: Source> Reader<S> {
             member.mtime = mtime;
             member.block = number;
             self.ready = Some(member);
-            if self.ahead.block == Some(number) {
-                self.ahead.block = None;
-            }
         }
         Ok(())
     }
@@ -514,6 +516,7 @@ impl<S: Source> MemberStream for Reader<S> {
                 Over::End => return Ok(Event::End),
                 Over::NotAnArchive => return Err(Error::NotAnArchive),
                 Over::UnexpectedEnd(block) => return Err(Error::UnexpectedEnd { block }),
+                Over::NoVolume(number) => return Err(Error::NoVolume(number)),
                 // The source gives its error again.
                 Over::Failed => {
                     self.look(BLOCK)?;
@@ -605,9 +608,15 @@ impl<S: Source> Reader<S> {
         self.over = match error {
             Error::NotAnArchive => Over::NotAnArchive,
             Error::UnexpectedEnd { block } => Over::UnexpectedEnd(*block),
+            Error::NoVolume(number) => Over::NoVolume(*number),
             _ => Over::Failed,
         };
     }
+}
+
+/// What is said when the size of a member, or of an extension header, is not known.
+fn bad_size(header: &Header) -> Condition {
+    Condition::BadNumber("size", number::fault(&header.as_old().size))
 }
 
 fn too_many(size: u64) -> String {

@@ -44,6 +44,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             xattrs: None,
             selinux: false,
             file_flags: false,
+            make_holes: false,
             no_directories: false,
         },
         durability: Durability {

@@ -138,9 +138,11 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Archive,
         "S",
         &["sparse"],
-        "accepted: holes are always restored",
-        || Setting::Always,
-    ),
+        "blocks of zeros in files that are extracted become holes",
+        || Setting::MakeHoles,
+    )
+    .more("Holes that the archive knows of are restored always.")
+    ,
     // Which files.
     valued(
         Selection,

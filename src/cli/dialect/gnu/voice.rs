@@ -5,7 +5,7 @@
 
 use std::io::ErrorKind;
 
-use durastar::error::{Complaint, Condition, Error, Operation, Severity, VolumeFault};
+use durastar::error::{Complaint, Condition, Error, NumberFault, Operation, Severity, VolumeFault};
 use durastar::member::Timestamp;
 use durastar::sys::time;
 
@@ -267,6 +267,7 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         Condition::BadField(field) => {
             about(format!("Bad value in header field '{field}'").as_bytes())
         }
+        Condition::BadNumber(field, fault) => bad_number(field, fault, marks),
         Condition::UnknownTypeflag(flag) => about(&sentence![
             "Unknown file type '", name(&[*flag], b""), "', extracted as normal file"
         ]),
@@ -357,6 +358,38 @@ pub(crate) fn next_volume(number: u64, archive: &[u8], marks: Marks) -> Vec<u8> 
         marks.around(archive),
         " and hit return: "
     ]
+}
+
+/// GNU tar calls fields by their C types.
+fn bad_number(field: &str, fault: &NumberFault, marks: Marks) -> Vec<u8> {
+    let (kind, range) = match field {
+        "size" | "offset" => ("off_t", "0..9223372036854775807"),
+        "mtime" => ("time_t", "-9223372036854775808..9223372036854775807"),
+        "mode" => ("mode_t", "0..4294967295"),
+        "uid" => ("uid_t", "0..4294967295"),
+        "gid" => ("gid_t", "0..4294967295"),
+        "devmajor" => ("major_t", "0..4294967295"),
+        "devminor" => ("minor_t", "0..4294967295"),
+        other => (other, "0..18446744073709551615"),
+    };
+    match fault {
+        NumberFault::Text(text) => sentence![
+            "Archive contains ",
+            marks.around(text),
+            format!(" where numeric {kind} value expected")
+        ],
+        NumberFault::Octal(digits) => sentence![
+            "Archive octal value ",
+            name(digits, b""),
+            format!(" is out of {kind} range")
+        ],
+        NumberFault::Range(value) => {
+            format!("Archive value {value} is out of {kind} range {range}").into_bytes()
+        }
+        NumberFault::Binary => {
+            format!("Archive base-256 value is out of {kind} range").into_bytes()
+        }
+    }
 }
 
 fn volume_fault(fault: &VolumeFault, member: &[u8], marks: Marks) -> Vec<u8> {

@@ -374,7 +374,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
             .ok_or(Bad::Value("Bad umask"))
     }),
     flag(Attributes, "", &["sparse"], "accepted: holes are always restored", || Setting::Always),
-    refused(Attributes, "", &["force-hole", "force_hole"], Value::None, ""),
+    flag(
+        Attributes,
+        "",
+        &["force-hole", "force_hole"],
+        "blocks of zeros in files that are extracted become holes",
+        || Setting::MakeHoles,
+    ),
     flag(Attributes, "", &["acl"], "set access control lists, and modes as with -p", || {
         Setting::AclsAndPermissions
     }),
