@@ -253,20 +253,18 @@ impl<S: Source> Reader<S> {
 
     /// Passes over what is left of the member's data, also on further volumes.
     fn skip_data(&mut self) -> Result<(), Error> {
-        loop {
+        while self.left + self.more + self.padding > 0 {
             let mut passed = self.skip_bytes(self.left + self.more + self.padding)?;
             for part in [&mut self.left, &mut self.more, &mut self.padding] {
                 let of_it = passed.min(*part);
                 *part -= of_it;
                 passed -= of_it;
             }
-            if self.left + self.more + self.padding == 0 {
-                return Ok(());
-            }
-            if !self.next_volume()? {
+            if self.left + self.more + self.padding > 0 && !self.next_volume()? {
                 return Err(self.unexpected_end());
             }
         }
+        Ok(())
     }
 
     /// Goes on until there is something to hand out.

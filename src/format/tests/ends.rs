@@ -1,7 +1,7 @@
 //! Ends of archives, gaps in them, and archives that stop early. What is expected is what GNU tar 1.34 does.
 
 use super::support::{Archive, block, end, file, member, pax, read, read_with};
-use crate::error::{Condition, Error, Severity};
+use crate::error::{Error, Severity};
 use crate::format::{Options, Reader, SliceSource, Source};
 use crate::member::{Event, MemberStream};
 
@@ -215,7 +215,7 @@ fn a_size_that_is_no_number_makes_a_gap() {
     assert_eq!(
         archive.said(),
         [
-            "bad: bad value in header field size",
+            "bad value in header field size: 'twelve' is no number",
             "skipping to next header after block 0"
         ]
     );

@@ -304,13 +304,6 @@ fn sizes_of_members_without_data_mean_nothing() {
             }
         }
     }
-    let junk = bare("l", b'2', |bytes| put(bytes, 124, b"junk"));
-    assert_eq!(
-        read(&[junk, file("f", b""), end()].concat())
-            .clean()
-            .names(),
-        ["l", "f"]
-    );
 }
 
 #[test]
@@ -378,7 +371,8 @@ fn long_names_of_gnu_tar_belong_to_the_next_member() {
     assert_eq!(archive.entries[1].member.link, b"to");
     assert_eq!(archive.entries[2].member.name, b"f");
     assert_eq!(archive.entries[2].member.link, b"");
-    assert_eq!(archive.entries[0].member.block, 0);
+    // Only the headers that count are counted in.
+    assert_eq!(archive.entries[0].member.block, 2);
 }
 
 #[test]
