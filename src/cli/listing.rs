@@ -81,7 +81,9 @@ impl<'a> Listing<'a> {
         };
         // GNU tar tells the block behind the header once it has begun to extract.
         let extracting = self.command.plan.job != Job::List && self.dialect == Dialect::Gnu;
-        let block = member.block + u64::from(extracting);
+        // A label in a global header is shown while that is read.
+        let behind = extracting && member.typeflag != b'g';
+        let block = member.block + u64::from(behind);
         let options = Options {
             // star's -tpath leaves names only, however often -v is given.
             verbose: detail > 1 && !(self.dialect == Dialect::Star && wishes.paths_only),

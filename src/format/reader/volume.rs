@@ -27,6 +27,9 @@ const HEADER_NAME: usize = 100;
 /// The name that star gives to all of its continuations.
 const STAR_CONTINUATION: &[u8] = b"././@MultHeader";
 
+/// When a set was made, and its label, as the volume header has them.
+type Identity = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 /// What volumes have to agree with.
 #[derive(Debug, Default)]
 pub(super) struct Set {
@@ -38,8 +41,8 @@ pub(super) struct Set {
     offset: u64,
     /// The number in the volume header, where there is one.
     number: Option<u64>,
-    /// When the set was made, and its label, as the volume header has them.
-    identity: (Option<Vec<u8>>, Option<Vec<u8>>),
+    /// That of the set.
+    identity: Identity,
     /// The headers at the beginning of a volume are being read: they are not continued elsewhere.
     opening: bool,
 }
@@ -78,7 +81,7 @@ impl<S: Source> Reader<S> {
 
     /// Goes on to the next volume of the set; false when this archive is none, or there is no further one.
     pub(super) fn next_volume(&mut self) -> Result<bool, Error> {
-        if !self.options.volumes || self.set.opening || self.at % BLOCK as u64 != 0 {
+        if !self.options.volumes || self.set.opening || !self.at.is_multiple_of(BLOCK as u64) {
             return Ok(false);
         }
         self.set.opening = true;
@@ -241,7 +244,7 @@ fn from_header(block: &[u8; BLOCK], local: &Overrides) -> Continued {
 }
 
 /// Number, label and date of star's volume header.
-fn volume_header(global: &Overrides) -> (Option<u64>, (Option<Vec<u8>>, Option<Vec<u8>>)) {
+fn volume_header(global: &Overrides) -> (Option<u64>, Identity) {
     let record = |key: &[u8]| {
         let found = global.records.iter().find(|record| record.key == key);
         found.map(|record| record.value.clone())
