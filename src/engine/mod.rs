@@ -214,13 +214,20 @@ impl Run<'_> {
         output: &mut dyn Write,
     ) -> Result<(), Error> {
         let archive = &self.plan.archive;
-        let set = Set::new(archive, change, self.plan.job, self.observer.operator())?;
+        let set = Set::new(
+            archive,
+            change,
+            self.plan.job,
+            self.plan.umask,
+            self.observer.operator(),
+        )?;
         let source = SetSource::start(archive, file, set)?;
         let name = source.name();
         let mut members = Members::new(source, self.options());
         let result = self.work(disk, &mut members, &name, output);
-        let ended = members.into_source().finish(&mut self.stats);
-        result.and(ended)
+        let set = members.into_source().finish(&mut self.stats)?;
+        // A run that ended early has not come to the volume it asked for.
+        result.and_then(|()| set.finish())
     }
 
     fn options(&self) -> Options {

@@ -189,8 +189,8 @@ impl SetSource {
         Ok(())
     }
 
-    /// Ends the last reader, and gives what all of them together have read.
-    pub(super) fn finish(mut self, counters: &mut stats::Stats) -> Result<(), Error> {
+    /// Ends the last reader, counts what all of them together have read, and gives the set back.
+    pub(super) fn finish(mut self, counters: &mut stats::Stats) -> Result<Set, Error> {
         if let Some(reader) = self.reader.take() {
             reader.finish(self.ring, &mut self.counters)?;
         }
@@ -199,7 +199,7 @@ impl SetSource {
             record_bytes: counters.input.record_bytes,
             ..self.counters.input
         };
-        self.set.finish()
+        Ok(self.set)
     }
 }
 

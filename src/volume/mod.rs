@@ -7,9 +7,10 @@
 
 mod script;
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Complaint, Condition, Error, Operation, VolumeFault};
@@ -39,6 +40,7 @@ pub struct Set {
     change: MultiVolume,
     operator: Option<Box<dyn Operator>>,
     record_bytes: usize,
+    umask: u32,
     job: Job,
     /// The last volume was refused.
     refused: bool,
@@ -67,6 +69,7 @@ impl Set {
         archive: &Archive,
         change: &MultiVolume,
         job: Job,
+        umask: u32,
         operator: Option<Box<dyn Operator>>,
     ) -> Result<Self, Error> {
         let number = match &change.number_file {
@@ -92,6 +95,7 @@ impl Set {
             change: change.clone(),
             operator,
             record_bytes: archive.record_bytes,
+            umask,
             job,
             refused: false,
             refused_from_script: None,
@@ -154,7 +158,7 @@ impl Set {
         let name = name(self.current());
         let found = if let Some(script) = &self.change.script {
             if let Some(path) = &self.change.number_file {
-                write_number(path, self.number - 1)?;
+                write_number(path, self.number - 1, self.umask)?;
             }
             if let Some(operator) = &mut self.operator {
                 operator.before_program();
@@ -213,7 +217,7 @@ impl Set {
     /// The file cannot be written.
     pub fn finish(self) -> Result<(), Error> {
         match &self.change.number_file {
-            Some(path) => write_number(path, self.number),
+            Some(path) => write_number(path, self.number, self.umask),
             None => Ok(()),
         }
     }
@@ -240,8 +244,15 @@ fn read_number(path: &Path) -> Result<u64, Error> {
         .ok_or_else(|| Error::VolumeNumber(name.to_vec()))
 }
 
-fn write_number(path: &Path, number: u64) -> Result<(), Error> {
-    fs::write(path, format!("{number}\n")).map_err(|cause| Error::System {
+fn write_number(path: &Path, number: u64, umask: u32) -> Result<(), Error> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o666 & !umask)
+        .open(path);
+    let written = file.and_then(|mut file| file.write_all(format!("{number}\n").as_bytes()));
+    written.map_err(|cause| Error::System {
         operation: Operation::Open,
         name: path.as_os_str().as_bytes().to_vec(),
         cause,

@@ -53,7 +53,13 @@ fn set(
         answers,
         log: Rc::clone(&log),
     };
-    let set = Set::new(&archive, change, Job::Extract, Some(Box::new(operator)));
+    let set = Set::new(
+        &archive,
+        change,
+        Job::Extract,
+        0o022,
+        Some(Box::new(operator)),
+    );
     (set, log)
 }
 
