@@ -10,11 +10,11 @@ use crate::support::source_dir;
 const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
-const USES: [(&str, &[&str]); 17] = [
+const USES: [(&str, &[&str]); 18] = [
     (
         "engine",
         &[
-            "extract", "create", "diff", "select", "format", "filter", "disk", "sys",
+            "extract", "create", "diff", "select", "format", "filter", "volume", "disk", "sys",
         ],
     ),
     ("create", &["select", "disk", "sys"]),
@@ -25,6 +25,7 @@ const USES: [(&str, &[&str]); 17] = [
     ("select", &[]),
     ("format", &[]),
     ("filter", &[]),
+    ("volume", &["sys"]),
     ("disk", &[]),
     ("sys", &[]),
     ("error", &["member"]),

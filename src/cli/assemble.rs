@@ -199,6 +199,8 @@ struct Fold<'a> {
     newer_by_ctime: bool,
     /// `-o` was given, which means something else when writing.
     old_letter: bool,
+    /// Where the volume's number is kept.
+    number_file: Option<PathBuf>,
 }
 
 /// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
@@ -264,6 +266,7 @@ impl<'a> Fold<'a> {
             names_from_list: false,
             newer_by_ctime: false,
             old_letter: false,
+            number_file: None,
         })
     }
 
@@ -315,6 +318,17 @@ impl<'a> Fold<'a> {
                     return Err(UsageError::Compression);
                 }
                 self.compression = Some(chosen.clone());
+            }
+
+            Setting::MultiVolume => {
+                plan.archive.multi_volume.get_or_insert_default();
+            }
+            Setting::VolumeScript(script) => {
+                let change = plan.archive.multi_volume.get_or_insert_default();
+                change.script = Some(script.clone());
+            }
+            Setting::VolumeNumberFile(name) => {
+                self.number_file = Some(PathBuf::from(std::ffi::OsStr::from_bytes(name)));
             }
 
             Setting::Directory(name) => self.enter(name),
@@ -419,6 +433,13 @@ impl<'a> Fold<'a> {
             &Setting::ExistingDirectories(rule) => extract.existing_directories = rule,
             Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
             &Setting::SecureLinks(on) => extract.secure_links = on,
+            Setting::MakeHoles => {
+                extract.make_holes = true;
+                if !self.rules.newer_wins {
+                    // GNU tar's -S is about writing too; star has another option for that.
+                    self.making.store_holes();
+                }
+            }
             Setting::NoDirectories => extract.no_directories = true,
             &Setting::Acls(on) => extract.acls = on,
             Setting::AclsAndPermissions => {
@@ -632,7 +653,9 @@ impl<'a> Fold<'a> {
                 .push(tape.map_or(Volume::Standard, |name| volume(&name)));
         }
         if self.volumes.len() > 1 {
-            if !self.rules.several_volumes {
+            if self.rules.several_volumes {
+                plan.archive.multi_volume.get_or_insert_default();
+            } else if plan.archive.multi_volume.is_none() {
                 return Err(UsageError::SeveralArchives);
             }
             if self.volumes.contains(&Volume::Standard) {
@@ -640,6 +663,15 @@ impl<'a> Fold<'a> {
                     "cannot read a multi volume archive from standard input".to_owned(),
                 ));
             }
+        }
+        if plan.job.makes() && plan.archive.multi_volume.is_some() {
+            return Err(wrong("Archives over several volumes are only read for now"));
+        }
+        if let Some(change) = &mut plan.archive.multi_volume {
+            if self.compression.is_some() {
+                return Err(wrong("Cannot use multi-volume compressed archives"));
+            }
+            change.number_file = self.number_file;
         }
         if self.occurrence_given && plan.selection.wanted.is_empty() {
             return Err(wrong("--occurrence is meaningless without a file list"));

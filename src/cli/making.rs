@@ -144,6 +144,11 @@ impl Later {
         Ok(())
     }
 
+    /// Holes of files are stored as such.
+    pub(crate) fn store_holes(&mut self) {
+        self.sparse = true;
+    }
+
     /// Whether the archive's name says how it is compressed.
     pub(crate) fn by_name(&self) -> bool {
         self.by_name

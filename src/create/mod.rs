@@ -458,6 +458,7 @@ impl<D: Disk> Creator<'_, D> {
         sink: &mut S,
         observer: &mut dyn Observer,
     ) -> Result<bool, Error> {
+        member.block = sink.written() / 512;
         if let Some(condition) = sink.member(member, source)? {
             refused(&task.path, condition, observer);
             return Ok(false);
@@ -501,6 +502,7 @@ impl<D: Disk> Creator<'_, D> {
         else {
             return self.large(task, source, member, sink, observer);
         };
+        member.block = sink.written() / 512;
         if let Some(condition) = sink.member(member, source)? {
             refused(&task.path, condition, observer);
             return Ok(false);
@@ -549,6 +551,7 @@ impl<D: Disk> Creator<'_, D> {
                 }
             }
         }
+        member.block = sink.written() / 512;
         if let Some(condition) = sink.member(member, source)? {
             refused(&task.path, condition, observer);
             return Ok(false);

@@ -5,7 +5,8 @@ use std::num::NonZeroU64;
 
 use durastar::plan::create::{AccessTimes, ArchiveFormat, Holes, Sort, SparseVersion, TagExtent};
 use durastar::plan::{
-    Compression, CompressionFormat, Existing, ExistingDirectories, RECORD_BYTES, Seek,
+    Compression, CompressionFormat, Existing, ExistingDirectories, RECORD_BYTES, Seek, Told,
+    VolumeScript,
 };
 use durastar::select::names;
 use durastar::sys::signal;
@@ -23,11 +24,38 @@ const READS_ONLY: &str = "durastar does not do this yet";
 
 /// The rows.
 pub(crate) static OPTIONS: &[OptionDef] = &[
-    flag(Operation, "A", &["catenate", "concatenate"], "append the members of other archives", || Setting::Join),
-    flag(Operation, "c", &["create"], "write a new archive", || Setting::Create).more("In the durable modes it is written under another name beside the one that is meant, synced and renamed, so there is the old archive or a whole new one. With --sync=none it is written in place."),
+    flag(
+        Operation,
+        "A",
+        &["catenate", "concatenate"],
+        "append the members of other archives",
+        || Setting::Join,
+    ),
+    flag(Operation, "c", &["create"], "write a new archive", || {
+        Setting::Create
+    })
+    .more(
+        "In the durable modes it is written under another name beside the one \
+         that is meant, synced and renamed, so there is the old archive or a \
+         whole new one. With --sync=none it is written in place.",
+    ),
     refused(Operation, "", &["delete"], Value::None, READS_ONLY),
-    flag(Operation, "d", &["diff", "compare"], "compare members with what is on disk", || Setting::Compare).more("Says how they differ, and ends with 1 where something does."),
-    flag(Operation, "r", &["append"], "append members to an archive", || Setting::Append).more("It is written in place. When the run fails it is what it was before."),
+    flag(
+        Operation,
+        "d",
+        &["diff", "compare"],
+        "compare members with what is on disk",
+        || Setting::Compare,
+    )
+    .more("Says how they differ, and ends with 1 where something does."),
+    flag(
+        Operation,
+        "r",
+        &["append"],
+        "append members to an archive",
+        || Setting::Append,
+    )
+    .more("It is written in place. When the run fails it is what it was before."),
     refused(Operation, "", &["test-label"], Value::None, READS_ONLY),
     flag(
         Operation,
@@ -37,7 +65,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::List,
     )
     .more("With -v a line with mode, owner, size and time for each."),
-    flag(Operation, "u", &["update"], "append files that the archive does not have, or has older", || Setting::Update),
+    flag(
+        Operation,
+        "u",
+        &["update"],
+        "append files that the archive does not have, or has older",
+        || Setting::Update,
+    ),
     flag(
         Operation,
         "x",
@@ -61,8 +95,30 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::None,
         "incremental archives are extracted like any other, nothing is removed",
     ),
-    valued(Archive, "", &["hole-detection"], "TYPE", "how -S finds holes: seek or raw", |word| match word { b"seek" => Ok(Setting::Making(Making::HoleDetection(Holes::Ask))), b"raw" => Ok(Setting::Making(Making::HoleDetection(Holes::Zeros))), _ => Err(Bad::OneOf(&["raw", "seek"])) }).more("seek asks the file system, and looks for zeros where it knows of no holes in a file that takes less room than it is long; raw looks for zeros in all such files. Implies -S."),
-    flag(Selection, "", &["ignore-failed-read"], "a file that cannot be read does not make the run fail", || Setting::Making(Making::IgnoreFailedRead)),
+    valued(
+        Archive,
+        "",
+        &["hole-detection"],
+        "TYPE",
+        "how -S finds holes: seek or raw",
+        |word| match word {
+            b"seek" => Ok(Setting::Making(Making::HoleDetection(Holes::Ask))),
+            b"raw" => Ok(Setting::Making(Making::HoleDetection(Holes::Zeros))),
+            _ => Err(Bad::OneOf(&["raw", "seek"])),
+        },
+    )
+    .more(
+        "seek asks the file system, and looks for zeros where it knows of no \
+         holes in a file that takes less room than it is long; raw looks for \
+         zeros in all such files. Implies -S.",
+    ),
+    flag(
+        Selection,
+        "",
+        &["ignore-failed-read"],
+        "a file that cannot be read does not make the run fail",
+        || Setting::Making(Making::IgnoreFailedRead),
+    ),
     refused(
         Selection,
         "",
@@ -102,8 +158,29 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         },
     )
     .more("Reading ends once all of them have been found."),
-    valued(Archive, "", &["sparse-version"], "MAJOR[.MINOR]", "the version of maps of holes in posix archives: 0.0, 0.1 or 1.0", |word| match word { b"0.0" | b"0" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V0_0))), b"0.1" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V0_1))), b"1.0" | b"1" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V1_0))), _ => Err(Bad::Value("Invalid sparse version value")) }).more("Implies -S."),
-    flag(Archive, "S", &["sparse"], "store holes of files as such", || Setting::Making(Making::Sparse)).more("When extracting they are always restored."),
+    valued(
+        Archive,
+        "",
+        &["sparse-version"],
+        "MAJOR[.MINOR]",
+        "the version of maps of holes in posix archives: 0.0, 0.1 or 1.0",
+        |word| match word {
+            b"0.0" | b"0" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V0_0))),
+            b"0.1" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V0_1))),
+            b"1.0" | b"1" => Ok(Setting::Making(Making::SparseVersion(SparseVersion::V1_0))),
+            _ => Err(Bad::Value("Invalid sparse version value")),
+        },
+    )
+    .more("Implies -S."),
+    flag(
+        Archive,
+        "S",
+        &["sparse"],
+        "store holes of files as such; make holes of zeros in files that are \
+         extracted",
+        || Setting::MakeHoles,
+    )
+    .more("Holes that the archive knows of are restored always."),
     // Which files.
     valued(
         Selection,
@@ -137,14 +214,71 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "leave out backup and lock files",
         || Setting::ExcludeAll(BACKUPS),
     ),
-    flag(Selection, "", &["exclude-caches"], "of cache directories store only the directory and its tag", || Setting::Making(making::cache_tag(TagExtent::Contents))).more("A cache directory holds a CACHEDIR.TAG with a signature (https://bford.info/cachedir/)."),
-    flag(Selection, "", &["exclude-caches-all"], "leave cache directories out", || Setting::Making(making::cache_tag(TagExtent::All))),
-    flag(Selection, "", &["exclude-caches-under"], "of cache directories store only the directory", || Setting::Making(making::cache_tag(TagExtent::Under))),
-    valued(Selection, "", &["exclude-ignore"], "FILE", "leave out what patterns in FILE of a directory match there", |name| Ok(Setting::Making(making::ignore_file(name, false)))),
-    valued(Selection, "", &["exclude-ignore-recursive"], "FILE", "the same, for directories below too", |name| Ok(Setting::Making(making::ignore_file(name, true)))),
-    valued(Selection, "", &["exclude-tag"], "FILE", "of directories with FILE store only the directory and FILE", |name| Ok(Setting::Making(making::tag(name, TagExtent::Contents)))),
-    valued(Selection, "", &["exclude-tag-all"], "FILE", "leave out directories with FILE", |name| Ok(Setting::Making(making::tag(name, TagExtent::All)))),
-    valued(Selection, "", &["exclude-tag-under"], "FILE", "of directories with FILE store only the directory", |name| Ok(Setting::Making(making::tag(name, TagExtent::Under)))),
+    flag(
+        Selection,
+        "",
+        &["exclude-caches"],
+        "of cache directories store only the directory and its tag",
+        || Setting::Making(making::cache_tag(TagExtent::Contents)),
+    )
+    .more(
+        "A cache directory holds a CACHEDIR.TAG with a signature \
+         (https://bford.info/cachedir/).",
+    ),
+    flag(
+        Selection,
+        "",
+        &["exclude-caches-all"],
+        "leave cache directories out",
+        || Setting::Making(making::cache_tag(TagExtent::All)),
+    ),
+    flag(
+        Selection,
+        "",
+        &["exclude-caches-under"],
+        "of cache directories store only the directory",
+        || Setting::Making(making::cache_tag(TagExtent::Under)),
+    ),
+    valued(
+        Selection,
+        "",
+        &["exclude-ignore"],
+        "FILE",
+        "leave out what patterns in FILE of a directory match there",
+        |name| Ok(Setting::Making(making::ignore_file(name, false))),
+    ),
+    valued(
+        Selection,
+        "",
+        &["exclude-ignore-recursive"],
+        "FILE",
+        "the same, for directories below too",
+        |name| Ok(Setting::Making(making::ignore_file(name, true))),
+    ),
+    valued(
+        Selection,
+        "",
+        &["exclude-tag"],
+        "FILE",
+        "of directories with FILE store only the directory and FILE",
+        |name| Ok(Setting::Making(making::tag(name, TagExtent::Contents))),
+    ),
+    valued(
+        Selection,
+        "",
+        &["exclude-tag-all"],
+        "FILE",
+        "leave out directories with FILE",
+        |name| Ok(Setting::Making(making::tag(name, TagExtent::All))),
+    ),
+    valued(
+        Selection,
+        "",
+        &["exclude-tag-under"],
+        "FILE",
+        "of directories with FILE store only the directory",
+        |name| Ok(Setting::Making(making::tag(name, TagExtent::Under))),
+    ),
     flag(
         Selection,
         "",
@@ -152,7 +286,17 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "leave out files and directories of version control systems",
         || Setting::ExcludeAll(VERSION_CONTROL),
     ),
-    flag(Selection, "", &["exclude-vcs-ignores"], "leave out what .cvsignore, .gitignore, .bzrignore and .hgignore name", || Setting::Making(making::version_control_ignores())).more("Patterns that take others back (!) and regular expressions in .hgignore are passed over."),
+    flag(
+        Selection,
+        "",
+        &["exclude-vcs-ignores"],
+        "leave out what .cvsignore, .gitignore, .bzrignore and .hgignore name",
+        || Setting::Making(making::version_control_ignores()),
+    )
+    .more(
+        "Patterns that take others back (!) and regular expressions in \
+         .hgignore are passed over.",
+    ),
     flag(Selection, "", &["no-null"], "undo --null", || {
         Setting::NulSeparated(false)
     }),
@@ -321,8 +465,9 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         one_top_level,
     )
     .more(
-        "Names that begin with DIR already stay as they are. Without DIR it is the archive's name without what says \
-         that it is one: .tar, .tgz, .tar.xz and so on.",
+        "Names that begin with DIR already stay as they are. Without DIR it is \
+         the archive's name without what says that it is one: .tar, .tgz, \
+         .tar.xz and so on.",
     ),
     flag(
         Overwriting,
@@ -346,11 +491,23 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::RemoveRecursively,
     )
     .more(
-        "It goes for directories of the archive as well: what is in those that are there and not in the archive is \
-         lost. The directory that is extracted into is not emptied (GNU tar does that too, for a member ./), and \
-         nothing on other file systems is removed. Wins over all other options about files that are there.",
+        "It goes for directories of the archive as well: what is in those that \
+         are there and not in the archive is lost. The directory that is \
+         extracted into is not emptied (GNU tar does that too, for a member \
+         ./), and nothing on other file systems is removed. Wins over all other \
+         options about files that are there.",
     ),
-    flag(Overwriting, "", &["remove-files"], "remove files once they are archived", || Setting::Making(Making::RemoveFiles)).more("Not before the whole archive is written, and stable in the durable modes. Files that changed while they were read stay."),
+    flag(
+        Overwriting,
+        "",
+        &["remove-files"],
+        "remove files once they are archived",
+        || Setting::Making(Making::RemoveFiles),
+    )
+    .more(
+        "Not before the whole archive is written, and stable in the durable \
+         modes. Files that changed while they were read stay.",
+    ),
     flag(
         Overwriting,
         "",
@@ -397,8 +554,32 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "-O writes to a pipe",
     ),
     // Attributes.
-    optional(Attributes, &["atime-preserve"], "METHOD", "keep access times: replace or system", |word| match word { None | Some(b"replace") => Ok(Setting::Making(Making::AccessTimes(AccessTimes::SetBack))), Some(b"system") => Ok(Setting::Making(Making::AccessTimes(AccessTimes::NotTouched))), _ => Err(Bad::OneOf(&["replace", "system"])) }).more("system opens files so that reading leaves no trace, where one owns them; replace sets times back."),
-    flag(Attributes, "", &["clamp-mtime"], "with --mtime, only for files that are newer", || Setting::Making(Making::ClampMtime)),
+    optional(
+        Attributes,
+        &["atime-preserve"],
+        "METHOD",
+        "keep access times: replace or system",
+        |word| match word {
+            None | Some(b"replace") => {
+                Ok(Setting::Making(Making::AccessTimes(AccessTimes::SetBack)))
+            }
+            Some(b"system") => Ok(Setting::Making(Making::AccessTimes(
+                AccessTimes::NotTouched,
+            ))),
+            _ => Err(Bad::OneOf(&["replace", "system"])),
+        },
+    )
+    .more(
+        "system opens files so that reading leaves no trace, where one owns \
+         them; replace sets times back.",
+    ),
+    flag(
+        Attributes,
+        "",
+        &["clamp-mtime"],
+        "with --mtime, only for files that are newer",
+        || Setting::Making(Making::ClampMtime),
+    ),
     flag(
         Attributes,
         "",
@@ -406,10 +587,39 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "accepted: directories always get mode and times at the end",
         || Setting::Always,
     ),
-    valued(Attributes, "", &["group"], "NAME", "the group of all members: NAME, NAME:NUMBER or NUMBER", |text| Ok(Setting::Making(Making::Group(text.to_vec())))),
-    valued(Attributes, "", &["group-map"], "FILE", "groups by lines of OLD NEW[:NUMBER]", |name| Ok(Setting::Making(Making::GroupMap(name.to_vec())))).more("OLD is a name or +NUMBER."),
-    valued(Attributes, "", &["mode"], "CHANGES", "change the modes of members as chmod does", |text| Ok(Setting::Making(Making::Mode(text.to_vec())))),
-    valued(Attributes, "", &["mtime"], "DATE-OR-FILE", "the modification time of all members", |text| Ok(Setting::Making(Making::Mtime(text.to_vec())))),
+    valued(
+        Attributes,
+        "",
+        &["group"],
+        "NAME",
+        "the group of all members: NAME, NAME:NUMBER or NUMBER",
+        |text| Ok(Setting::Making(Making::Group(text.to_vec()))),
+    ),
+    valued(
+        Attributes,
+        "",
+        &["group-map"],
+        "FILE",
+        "groups by lines of OLD NEW[:NUMBER]",
+        |name| Ok(Setting::Making(Making::GroupMap(name.to_vec()))),
+    )
+    .more("OLD is a name or +NUMBER."),
+    valued(
+        Attributes,
+        "",
+        &["mode"],
+        "CHANGES",
+        "change the modes of members as chmod does",
+        |text| Ok(Setting::Making(Making::Mode(text.to_vec()))),
+    ),
+    valued(
+        Attributes,
+        "",
+        &["mtime"],
+        "DATE-OR-FILE",
+        "the modification time of all members",
+        |text| Ok(Setting::Making(Making::Mtime(text.to_vec()))),
+    ),
     flag(
         Attributes,
         "m",
@@ -445,8 +655,22 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "owners by number, never by name",
         || Setting::NumericOwner,
     ),
-    valued(Attributes, "", &["owner"], "NAME", "the owner of all members: NAME, NAME:NUMBER or NUMBER", |text| Ok(Setting::Making(Making::Owner(text.to_vec())))),
-    valued(Attributes, "", &["owner-map"], "FILE", "owners by lines of OLD NEW[:NUMBER]", |name| Ok(Setting::Making(Making::OwnerMap(name.to_vec())))),
+    valued(
+        Attributes,
+        "",
+        &["owner"],
+        "NAME",
+        "the owner of all members: NAME, NAME:NUMBER or NUMBER",
+        |text| Ok(Setting::Making(Making::Owner(text.to_vec()))),
+    ),
+    valued(
+        Attributes,
+        "",
+        &["owner-map"],
+        "FILE",
+        "owners by lines of OLD NEW[:NUMBER]",
+        |name| Ok(Setting::Making(Making::OwnerMap(name.to_vec()))),
+    ),
     flag(
         Attributes,
         "p",
@@ -461,7 +685,19 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "set owner and group (default for the superuser)",
         || Setting::SameOwner(true),
     ),
-    valued(Attributes, "", &["sort"], "ORDER", "the order of a directory's entries: none, name or inode", |word| match word { b"none" => Ok(Setting::Making(Making::Sort(Sort::None))), b"name" => Ok(Setting::Making(Making::Sort(Sort::Name))), b"inode" => Ok(Setting::Making(Making::Sort(Sort::Inode))), _ => Err(Bad::OneOf(&["none", "name", "inode"])) }),
+    valued(
+        Attributes,
+        "",
+        &["sort"],
+        "ORDER",
+        "the order of a directory's entries: none, name or inode",
+        |word| match word {
+            b"none" => Ok(Setting::Making(Making::Sort(Sort::None))),
+            b"name" => Ok(Setting::Making(Making::Sort(Sort::Name))),
+            b"inode" => Ok(Setting::Making(Making::Sort(Sort::Inode))),
+            _ => Err(Bad::OneOf(&["none", "name", "inode"])),
+        },
+    ),
     flag(
         Selection,
         "s",
@@ -497,9 +733,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "leave extended attributes alone (default)",
         || Setting::Xattrs(false),
     ),
-    flag(Attributes, "", &["selinux"], "store or set SELinux contexts", || {
-        Setting::Selinux(true)
-    }),
+    flag(
+        Attributes,
+        "",
+        &["selinux"],
+        "store or set SELinux contexts",
+        || Setting::Selinux(true),
+    ),
     flag(
         Attributes,
         "",
@@ -507,7 +747,11 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "store or set extended attributes",
         || Setting::Xattrs(true),
     )
-    .more("When writing all of them, and in posix format unless --format says otherwise; when extracting those of the user namespace, unless --xattrs-include asks for others."),
+    .more(
+        "When writing all of them, and in posix format unless --format says \
+         otherwise; when extracting those of the user namespace, unless \
+         --xattrs-include asks for others.",
+    ),
     valued(
         Attributes,
         "",
@@ -541,13 +785,29 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "the archive; - is standard input or output",
         |name| Ok(Setting::Archive(name.to_vec())),
     )
-    .more("Without it the archive is what TAPE names, or standard input or output."),
-    refused(
+    .more(
+        "Without it the archive is what TAPE names, or standard input or \
+         output.",
+    ),
+    valued(
         Archive,
         "F",
         &["info-script", "new-volume-script"],
-        Value::Required("NAME"),
-        "",
+        "COMMAND",
+        "run COMMAND when the next volume is needed; implies -M",
+        |command| {
+            Ok(Setting::VolumeScript(VolumeScript {
+                command: command.to_vec(),
+                told: Told::Environment,
+            }))
+        },
+    )
+    .more(
+        "A shell runs it. TAR_VOLUME is the number of the volume that is wanted \
+         and TAR_ARCHIVE its name; a name that is written to the file \
+         descriptor TAR_FD is opened instead. TAR_BLOCKING_FACTOR, \
+         TAR_SUBCOMMAND (-t or -x), TAR_FORMAT and TAR_VERSION are set too. A \
+         status other than 0 ends the run.",
     ),
     refused(
         Archive,
@@ -556,7 +816,20 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("NUMBER"),
         READS_ONLY,
     ),
-    refused(Archive, "M", &["multi-volume"], Value::None, ""),
+    flag(
+        Archive,
+        "M",
+        &["multi-volume"],
+        "the archive goes on from one volume to the next",
+        || Setting::MultiVolume,
+    )
+    .more(
+        "Several -f name the volumes in their order. After the last one the \
+         next is asked for, on standard error; an empty line or y says that it \
+         is ready, n NAME that it is the file NAME, q ends the run. A volume \
+         that does not go on with the member that is not complete is refused, \
+         and the next one asked for. Volumes are not compressed.",
+    ),
     refused(
         Archive,
         "",
@@ -571,7 +844,14 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("COMMAND"),
         "archives are local files",
     ),
-    refused(Archive, "", &["volno-file"], Value::Required("FILE"), ""),
+    valued(
+        Archive,
+        "",
+        &["volno-file"],
+        "FILE",
+        "with -M, FILE keeps the number of the volume",
+        |name| Ok(Setting::VolumeNumberFile(name.to_vec())),
+    ),
     // Blocking.
     valued(
         Archive,
@@ -610,13 +890,74 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         record_size,
     ),
     // Formats.
-    valued(Archive, "H", &["format"], "FORMAT", "the format to write: v7, oldgnu, gnu (default), ustar, posix or pax", |word| match word { b"v7" => Ok(Setting::Making(Making::Format(ArchiveFormat::V7))), b"oldgnu" => Ok(Setting::Making(Making::Format(ArchiveFormat::OldGnu))), b"gnu" => Ok(Setting::Making(Making::Format(ArchiveFormat::Gnu))), b"ustar" => Ok(Setting::Making(Making::Format(ArchiveFormat::Ustar))), b"posix" | b"pax" => Ok(Setting::Making(Making::Format(ArchiveFormat::Posix))), _ => Err(Bad::Usage(format!("{}: Invalid archive format", word.escape_ascii()))) }).more("Formats are recognised when reading."),
-    flag(Archive, "", &["old-archive", "portability"], "the same as --format=v7", || Setting::Making(Making::Format(ArchiveFormat::V7))),
-    valued(Archive, "", &["pax-option"], "KEYWORDS", "what extended headers of posix archives hold", |text| Ok(Setting::Making(Making::PaxOption(text.to_vec())))).more("Parts separated by commas: delete=PATTERN leaves keywords out, KEYWORD=VALUE goes into a global header, KEYWORD:=VALUE into each member's; exthdr.name=, exthdr.mtime=, globexthdr.name= and globexthdr.mtime= say what the headers themselves are called and dated. Implies --format=posix."),
-    flag(Archive, "", &["posix"], "the same as --format=posix", || Setting::Making(Making::Format(ArchiveFormat::Posix))),
-    valued(Archive, "V", &["label"], "TEXT", "label the archive", |text| Ok(Setting::Making(Making::Label(text.to_vec())))),
+    valued(
+        Archive,
+        "H",
+        &["format"],
+        "FORMAT",
+        "the format to write: v7, oldgnu, gnu (default), ustar, posix or pax",
+        |word| match word {
+            b"v7" => Ok(Setting::Making(Making::Format(ArchiveFormat::V7))),
+            b"oldgnu" => Ok(Setting::Making(Making::Format(ArchiveFormat::OldGnu))),
+            b"gnu" => Ok(Setting::Making(Making::Format(ArchiveFormat::Gnu))),
+            b"ustar" => Ok(Setting::Making(Making::Format(ArchiveFormat::Ustar))),
+            b"posix" | b"pax" => Ok(Setting::Making(Making::Format(ArchiveFormat::Posix))),
+            _ => Err(Bad::Usage(format!(
+                "{}: Invalid archive format",
+                word.escape_ascii()
+            ))),
+        },
+    )
+    .more("Formats are recognised when reading."),
+    flag(
+        Archive,
+        "",
+        &["old-archive", "portability"],
+        "the same as --format=v7",
+        || Setting::Making(Making::Format(ArchiveFormat::V7)),
+    ),
+    valued(
+        Archive,
+        "",
+        &["pax-option"],
+        "KEYWORDS",
+        "what extended headers of posix archives hold",
+        |text| Ok(Setting::Making(Making::PaxOption(text.to_vec()))),
+    )
+    .more(
+        "Parts separated by commas: delete=PATTERN leaves keywords out, \
+         KEYWORD=VALUE goes into a global header, KEYWORD:=VALUE into each \
+         member's; exthdr.name=, exthdr.mtime=, globexthdr.name= and \
+         globexthdr.mtime= say what the headers themselves are called and \
+         dated. Implies --format=posix.",
+    ),
+    flag(
+        Archive,
+        "",
+        &["posix"],
+        "the same as --format=posix",
+        || Setting::Making(Making::Format(ArchiveFormat::Posix)),
+    ),
+    valued(
+        Archive,
+        "V",
+        &["label"],
+        "TEXT",
+        "label the archive",
+        |text| Ok(Setting::Making(Making::Label(text.to_vec()))),
+    ),
     // Compression.
-    flag(Archive, "a", &["auto-compress"], "compress as the archive's name says", || Setting::Making(Making::CompressByName(true))).more(".gz .tgz .taz .bz2 .tbz .tbz2 .tz2 .xz .txz .zst .tzst .lz4 .lz .lzma .tlz .lzo .Z .taZ. When reading, compression is recognised."),
+    flag(
+        Archive,
+        "a",
+        &["auto-compress"],
+        "compress as the archive's name says",
+        || Setting::Making(Making::CompressByName(true)),
+    )
+    .more(
+        ".gz .tgz .taz .bz2 .tbz .tbz2 .tz2 .xz .txz .zst .tzst .lz4 .lz .lzma \
+         .tlz .lzo .Z .taZ. When reading, compression is recognised.",
+    ),
     valued(
         Archive,
         "I",
@@ -632,7 +973,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "the archive is compressed with bzip2",
         || named(CompressionFormat::Bzip2),
     )
-    .more("Compression is recognised; these options are needed only where it should be enforced."),
+    .more(
+        "Compression is recognised; these options are needed only where it \
+         should be enforced.",
+    ),
     flag(
         Archive,
         "J",
@@ -662,7 +1006,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || named(CompressionFormat::Lzma),
     ),
     refused(Archive, "", &["lzop"], Value::None, "-I lzop"),
-    flag(Archive, "", &["no-auto-compress"], "undo -a (default)", || Setting::Making(Making::CompressByName(false))),
+    flag(
+        Archive,
+        "",
+        &["no-auto-compress"],
+        "undo -a (default)",
+        || Setting::Making(Making::CompressByName(false)),
+    ),
     flag(
         Archive,
         "",
@@ -686,8 +1036,20 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     ),
     // Local files.
     refused(Overwriting, "", &["backup"], Value::Optional("CONTROL"), ""),
-    flag(Selection, "", &["hard-dereference"], "store every name of a file with its contents", || Setting::Making(Making::HardDereference)),
-    flag(Selection, "h", &["dereference"], "store what symbolic links point to", || Setting::Making(Making::Dereference)),
+    flag(
+        Selection,
+        "",
+        &["hard-dereference"],
+        "store every name of a file with its contents",
+        || Setting::Making(Making::HardDereference),
+    ),
+    flag(
+        Selection,
+        "h",
+        &["dereference"],
+        "store what symbolic links point to",
+        || Setting::Making(Making::Dereference),
+    ),
     valued(
         Selection,
         "K",
@@ -713,11 +1075,20 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         |text| Ok(Setting::Newer(text.to_vec(), "--after-date")),
     )
     .more(
-        "When writing, a change of the inode counts too; archives do not tell of it. A value that begins with / or . is a file whose time of modification counts. Dates are @SECONDS, YYYY-MM-DD \
-         or 'YYYY-MM-DD HH:MM:SS', in local time unless a zone like Z or +0200 follows, or as in mails: \
-         '9 Sep 2001 01:46:40 +0000'. GNU tar knows more spellings, such as yesterday.",
+        "When writing, a change of the inode counts too; archives do not tell \
+         of it. A value that begins with / or . is a file whose time of \
+         modification counts. Dates are @SECONDS, YYYY-MM-DD or 'YYYY-MM-DD \
+         HH:MM:SS', in local time unless a zone like Z or +0200 follows, or as \
+         in mails: '9 Sep 2001 01:46:40 +0000'. GNU tar knows more spellings, \
+         such as yesterday.",
     ),
-    flag(Selection, "", &["one-file-system"], "stay on the file system of each name", || Setting::Making(Making::OneFileSystem)),
+    flag(
+        Selection,
+        "",
+        &["one-file-system"],
+        "stay on the file system of each name",
+        || Setting::Making(Making::OneFileSystem),
+    ),
     flag(
         Selection,
         "P",
@@ -751,9 +1122,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         |text| Ok(Setting::Transform(text.to_vec())),
     )
     .more(
-        "Flags are g, i, x (extended expressions) and a number; r, s and h limit it to names, targets of symbolic \
-         links and of hard links, R, S and H leave those alone. Several are joined by ; and flags=FLAGS; sets what \
-         holds for those that follow. It comes before --strip-components.",
+        "Flags are g, i, x (extended expressions) and a number; r, s and h \
+         limit it to names, targets of symbolic links and of hard links, R, S \
+         and H leave those alone. Several are joined by ; and flags=FLAGS; sets \
+         what holds for those that follow. It comes before --strip-components.",
     ),
     // What is printed.
     optional(
@@ -795,7 +1167,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("FILE"),
         "-v prints to standard output",
     ),
-    flag(Output, "l", &["check-links"], "warn of files that have names which are not archived", || Setting::Making(Making::CheckLinks)),
+    flag(
+        Output,
+        "l",
+        &["check-links"],
+        "warn of files that have names which are not archived",
+        || Setting::Making(Making::CheckLinks),
+    ),
     valued(
         Output,
         "",
@@ -831,7 +1209,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
                 })
         },
     )
-    .more("literal, shell, shell-always, c, c-maybe, escape (default), locale or clocale."),
+    .more(
+        "literal, shell, shell-always, c, c-maybe, escape (default), locale or \
+         clocale.",
+    ),
     flag(
         Output,
         "R",
@@ -905,9 +1286,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::None,
         "",
     ),
-    flag(Attributes, "o", &[], "the same as --no-same-owner; with -c as --format=v7", || {
-        Setting::SameOwner(false)
-    }),
+    flag(
+        Attributes,
+        "o",
+        &[],
+        "the same as --no-same-owner; with -c as --format=v7",
+        || Setting::SameOwner(false),
+    ),
     flag(Other, "?", &["help"], "print the list of options", || {
         Setting::Page(Page::Help)
     }),
