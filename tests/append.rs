@@ -90,6 +90,36 @@ fn several_archives_are_joined_so_that_all_members_are_found() {
 }
 
 #[test]
+fn members_are_deleted_as_by_gnu_tar() {
+    if !has_gnu_tar() {
+        return;
+    }
+    let mut differences = Differences::default();
+    let long = "d=$(printf '%0150d' 0); echo l >d/$d; ln -s $d d/s";
+    for (setup, words) in [
+        ("", &["--delete", "-f", "x.tar", "d/b"][..]),
+        ("", &["--delete", "-vf", "x.tar", "d/b", "d/l"]),
+        ("", &["--delete", "-f", "x.tar", "d"]),
+        ("", &["--delete", "-f", "x.tar", "nowhere"]),
+        (
+            &format!("{long}; tar --format=gnu -cf x.tar d"),
+            &["--delete", "-f", "x.tar", "d/b"],
+        ),
+        (
+            &format!("{long}; tar --format=posix -cf x.tar d"),
+            &["--delete", "-f", "x.tar", "d/s"],
+        ),
+        (
+            "tar --format=posix -V all -cf x.tar d",
+            &["--delete", "-f", "x.tar", "d/a"],
+        ),
+    ] {
+        both(&mut differences, setup, words, "x.tar");
+    }
+    differences.none();
+}
+
+#[test]
 fn compressed_archives_are_not_appended_to() {
     let work = Workdir::new();
     work.sh("echo a >a");

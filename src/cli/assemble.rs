@@ -149,6 +149,7 @@ fn operation(settings: &[Given]) -> Result<&Given, UsageError> {
             | Setting::List
             | Setting::Trace
             | Setting::Compare
+            | Setting::Delete
             | Setting::Create
             | Setting::Append
             | Setting::Update
@@ -279,6 +280,7 @@ impl<'a> Fold<'a> {
             | Setting::Extract
             | Setting::List
             | Setting::Compare
+            | Setting::Delete
             | Setting::Create
             | Setting::Append
             | Setting::Update
@@ -637,6 +639,7 @@ impl<'a> Fold<'a> {
             (Setting::Extract, true) => Job::ExtractToOutput,
             (Setting::Extract, false) => Job::Extract,
             (Setting::Compare, _) => Job::Compare,
+            (Setting::Delete, _) => Job::Delete,
             (Setting::Create, _) => Job::Create,
             (Setting::Append, _) => Job::Append,
             (Setting::Update, _) => Job::Update,

@@ -46,6 +46,7 @@ pub(crate) fn render(outcome: &Outcome, around: Around<'_>) -> String {
             Job::Extract => "extract",
             Job::ExtractToOutput => "extract-to-output",
             Job::Compare => "compare",
+            Job::Delete => "delete",
             Job::Create => "create",
             Job::Append => "append",
             Job::Update => "update",

@@ -34,6 +34,8 @@ pub(crate) enum Setting {
     List,
     /// Compare members with what is on disk.
     Compare,
+    /// Take members out of an archive.
+    Delete,
     /// Write a new archive.
     Create,
     /// Write behind what an archive has.

@@ -56,7 +56,7 @@ impl Write for Tail {
     }
 }
 
-fn failed(path: &Path, operation: Operation) -> impl FnOnce(io::Error) -> Error {
+pub(super) fn failed(path: &Path, operation: Operation) -> impl FnOnce(io::Error) -> Error {
     let name = path.as_os_str().as_bytes().to_vec();
     move |cause| Error::System {
         operation,

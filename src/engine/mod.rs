@@ -5,6 +5,7 @@
 
 mod append;
 mod create;
+mod delete;
 mod sink;
 mod source;
 mod target;
@@ -185,6 +186,7 @@ impl Run<'_> {
         match self.plan.job {
             Job::Create => return self.create(disk),
             Job::Append | Job::Update | Job::Join => return self.append(disk),
+            Job::Delete => return self.delete(disk),
             Job::List | Job::Extract | Job::ExtractToOutput | Job::Compare => {}
         }
         let file = source::open(&self.plan.archive)?;
@@ -343,7 +345,7 @@ impl Run<'_> {
             Job::Extract => self.extract(disk, members, &mut selector),
             Job::Compare => self.compare(disk, members, &mut selector),
             // These write, and do not come here.
-            Job::Create | Job::Append | Job::Update | Job::Join => Ok(()),
+            Job::Create | Job::Append | Job::Update | Job::Join | Job::Delete => Ok(()),
         };
         result = result.map_err(|error| self.named(error, archive));
         if result.is_ok() && !self.observer.stopped {

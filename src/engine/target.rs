@@ -38,6 +38,7 @@ enum Place<D: Disk> {
         directory: D::Dir,
         temporary: CString,
         last: CString,
+        sync: bool,
     },
 }
 
@@ -79,7 +80,7 @@ pub(super) fn open<D: Disk>(disk: &Arc<D>, plan: &Plan) -> Result<Opened<D>, Err
         let mode = there
             .as_ref()
             .map_or(0o666 & !plan.umask, |there| there.mode() & 0o777);
-        if let Some(mut opened) = aside(disk, &path, name.clone(), mode) {
+        if let Some(mut opened) = aside(disk, &path, name.clone(), mode, true) {
             if let Some(there) = &there {
                 opened.itself.known.push((there.dev(), there.ino()));
             }
@@ -95,6 +96,23 @@ pub(super) fn open<D: Disk>(disk: &Arc<D>, plan: &Plan) -> Result<Opened<D>, Err
         .open(path)
         .map_err(|cause| failed(&name, Operation::Open, cause))?;
     Ok(here(disk, name, file, durable))
+}
+
+/// A new file that takes the place of one that is there once it is whole.
+pub(super) fn open_aside<D: Disk>(
+    disk: &Arc<D>,
+    plan: &Plan,
+    path: &Path,
+) -> Result<Opened<D>, Error> {
+    let name = path.as_os_str().as_bytes().to_vec();
+    let path =
+        std::fs::canonicalize(path).map_err(|cause| failed(&name, Operation::Open, cause))?;
+    let mode = std::fs::metadata(&path).map_or(0o600, |there| there.mode() & 0o777);
+    let durable = plan.durability.mode != DurabilityMode::None;
+    aside(disk, &path, name.clone(), mode, durable).ok_or_else(|| {
+        let what = "no file can be made beside it";
+        failed(&name, Operation::Open, io::Error::other(what))
+    })
 }
 
 fn failed(name: &[u8], operation: Operation, cause: io::Error) -> Error {
@@ -146,7 +164,13 @@ impl Write for Broken {
 }
 
 /// A new file beside the one that is meant; `None` where none can be made.
-fn aside<D: Disk>(disk: &Arc<D>, path: &Path, name: Vec<u8>, mode: u32) -> Option<Opened<D>> {
+fn aside<D: Disk>(
+    disk: &Arc<D>,
+    path: &Path,
+    name: Vec<u8>,
+    mode: u32,
+    sync: bool,
+) -> Option<Opened<D>> {
     let last = CString::new(path.file_name()?.as_bytes()).ok()?;
     let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent.to_path_buf(),
@@ -175,6 +199,7 @@ fn aside<D: Disk>(disk: &Arc<D>, path: &Path, name: Vec<u8>, mode: u32) -> Optio
                 directory,
                 temporary,
                 last: last.clone(),
+                sync,
             },
         },
         output: Box::new(DiskFile {
@@ -244,11 +269,14 @@ impl<D: Disk> Target<D> {
                 directory,
                 temporary,
                 last,
+                sync,
             } => {
                 let result = disk
                     .open_file(&directory, &temporary, Access::Read)
                     .and_then(|file| {
-                        disk.sync_file(&file)?;
+                        if sync {
+                            disk.sync_file(&file)?;
+                        }
                         disk.close(file)
                     })
                     .map_err(|cause| failed(&name, Operation::Sync, cause))
@@ -261,6 +289,9 @@ impl<D: Disk> Target<D> {
                     let _ = disk.remove(&directory, &temporary);
                 }
                 result?;
+                if !sync {
+                    return Ok(Settled::default());
+                }
                 disk.sync_dir(&directory)
                     .map_err(|cause| failed(&name, Operation::Sync, cause))?;
                 Ok(Settled {

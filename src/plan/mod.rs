@@ -56,6 +56,8 @@ pub enum Job {
     ExtractToOutput,
     /// Compare members with what is on disk.
     Compare,
+    /// Take members out of an archive.
+    Delete,
     /// Write a new archive; to the output that the engine is given where its name is [`Volume::Standard`].
     Create,
     /// Write members behind those that an archive has.
@@ -79,7 +81,7 @@ impl Job {
     /// Whether it writes anything that can be made durable.
     #[must_use]
     pub fn writes(self) -> bool {
-        self == Self::Extract || self.makes()
+        matches!(self, Self::Extract | Self::Delete) || self.makes()
     }
 }
 

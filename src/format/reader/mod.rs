@@ -66,6 +66,9 @@ pub struct Reader<S> {
     /// Block number at which the search for a header began.
     gap: Option<u64>,
     over: Over,
+    /// Where the first header of the member that is being read begins, in bytes, and where that of the last one did that
+    /// was handed out.
+    first: (Option<u64>, u64),
     /// The error that ended it, until it has been given.
     error: Option<Error>,
     global: Overrides,
@@ -141,6 +144,7 @@ impl<S: Source> Reader<S> {
             valid: false,
             gap: None,
             over: Over::No,
+            first: (None, 0),
             error: None,
             global: Overrides::default(),
             has_global: false,
@@ -163,6 +167,14 @@ impl<S: Source> Reader<S> {
     #[must_use]
     pub fn block(&self) -> u64 {
         self.at / BLOCK as u64
+    }
+
+    /// Where the member that was handed out last begins, in bytes, extension headers of its own included, and where what
+    /// follows it does. Only until its data are asked for.
+    #[must_use]
+    pub fn place(&self) -> (u64, u64) {
+        let end = self.at + self.left + self.more + self.padding;
+        (self.first.1, end)
     }
 
     /// Number of the zero block that ended the archive.
@@ -369,6 +381,9 @@ impl<S: Source> Reader<S> {
     fn header(&mut self, block: &[u8; BLOCK], number: u64) -> Result<(), Error> {
         let view = Header::from_byte_slice(block);
         let typeflag = header::typeflag(view);
+        if typeflag != b'g' {
+            self.first.0.get_or_insert(number * BLOCK as u64);
+        }
         if !matches!(typeflag, b'x' | b'X' | b'g' | b'L' | b'K') {
             return self.member(block, number);
         }
@@ -504,6 +519,7 @@ impl<S: Source> MemberStream for Reader<S> {
                 return Ok(Event::Complaint(complaint));
             }
             if let Some(member) = self.ready.take() {
+                self.first.1 = self.first.0.take().unwrap_or(member.block * BLOCK as u64);
                 return Ok(Event::Member(member));
             }
             if let Some(error) = self.error.take() {

@@ -39,7 +39,14 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
          that is meant, synced and renamed, so there is the old archive or a \
          whole new one. With --sync=none it is written in place.",
     ),
-    refused(Operation, "", &["delete"], Value::None, READS_ONLY),
+    flag(
+        Operation,
+        "",
+        &["delete"],
+        "take members out of an archive",
+        || Setting::Delete,
+    )
+    .more("What stays is copied to a new file that takes the archive's place once it is whole."),
     flag(
         Operation,
         "d",
