@@ -18,10 +18,35 @@ pub enum Verdict {
     Stop,
 }
 
+/// What the observer wants done about a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Restore it.
+    Yes,
+    /// Leave it out.
+    No,
+    /// Restore it under this name.
+    Rename(Vec<u8>),
+}
+
 /// Receives what happens during a run. Every method has a default that ignores it.
 pub trait Observer {
     /// A wanted member, before its data is read; `name` is what it is called after renaming.
     fn member(&mut self, _member: &Member, _name: &[u8]) {}
+
+    /// Asked before a wanted member is restored, where [`Selection::ask`](crate::plan::Selection::ask) is set.
+    fn confirm(&mut self, _member: &Member, _name: &[u8]) -> Answer {
+        Answer::Yes
+    }
+
+    /// Asked before what is in the way of this member is removed, where
+    /// [`Extract::ask_before_removing`](crate::plan::Extract::ask_before_removing) is set.
+    fn confirm_removal(&mut self, _name: &[u8]) -> bool {
+        true
+    }
+
+    /// What was in the way of a member was renamed, or, when the member could not be made, renamed back.
+    fn backed_up(&mut self, _from: &[u8], _to: &[u8], _back: bool) {}
 
     /// A problem with one member.
     fn complaint(&mut self, _complaint: &Complaint) -> Verdict {

@@ -80,6 +80,7 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
             }
         }
     }
+    windows.iter().for_each(|window| window.release());
     core.count(|counters| counters.windows += 1);
 }
 

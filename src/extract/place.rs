@@ -30,6 +30,8 @@ pub(super) enum Blocked {
     System(Operation, io::Error),
     /// It leads out of the destination.
     Leaves,
+    /// Something that has still its temporary name is to stand there.
+    Reserved,
 }
 
 impl Blocked {
@@ -96,6 +98,8 @@ pub(super) struct Places<D: Disk> {
     last: Option<Arc<Directory<D>>>,
     /// Links made in this run that are never followed: directory and name.
     refused_links: HashSet<(u64, u64, Box<[u8]>)>,
+    /// Names that are about to be taken, with the temporary name of what will take them: directory and name.
+    reserved: HashMap<(u64, u64, Box<[u8]>), CString>,
 }
 
 impl<D: Disk> Places<D> {
@@ -133,6 +137,7 @@ impl<D: Disk> Places<D> {
             clock: 0,
             last: None,
             refused_links: HashSet::new(),
+            reserved: HashMap::new(),
         })
     }
 
@@ -200,6 +205,9 @@ impl<D: Disk> Places<D> {
         make: Option<&mut MakeMissing<'_, D>>,
     ) -> Result<Directory<D>, Blocked> {
         let name = c_string(name).map_err(system(Operation::Open))?;
+        if self.reserved(current.identity(), &name).is_some() {
+            return Err(Blocked::Reserved);
+        }
         let handle = match self.disk.open_dir(&current.handle, &name) {
             Err(error) if error.raw_os_error() == Some(errno::ENOENT) => {
                 let Some(make) = make else {
@@ -287,6 +295,13 @@ impl<D: Disk> Places<D> {
                 }
             }
             let component = c_string(component).map_err(system(Operation::Open))?;
+            if !self.reserved.is_empty() {
+                let stat = self.disk.stat_dir(&current);
+                let stat = stat.map_err(system(Operation::Stat))?;
+                if self.reserved(stat.identity(), &component).is_some() {
+                    return Err(Blocked::Reserved);
+                }
+            }
             current = match open(&current, &component) {
                 Ok(next) => next,
                 Err(error) if is_link_error(&error) => {
@@ -309,6 +324,43 @@ impl<D: Disk> Places<D> {
     pub(super) fn refuse_link(&mut self, at: &Directory<D>, name: &CStr) {
         self.refused_links
             .insert((at.device, at.inode, name.to_bytes().into()));
+    }
+
+    /// The object called `temporary` gets this name later.
+    pub(super) fn reserve(&mut self, (device, inode): (u64, u64), name: &CStr, temporary: &CStr) {
+        self.reserved
+            .insert((device, inode, name.to_bytes().into()), temporary.into());
+    }
+
+    /// The temporary name of the last object that is to get this name.
+    pub(super) fn reserved(&self, (device, inode): (u64, u64), name: &CStr) -> Option<&CStr> {
+        if self.reserved.is_empty() {
+            return None;
+        }
+        self.reserved
+            .get(&(device, inode, name.to_bytes().into()))
+            .map(CString::as_c_str)
+    }
+
+    /// The object called `temporary` has got the name, or never will.
+    pub(super) fn release(&mut self, at: (u64, u64), name: &CStr, temporary: &CStr) {
+        if self.reserved(at, name) == Some(temporary) {
+            self.reserved
+                .remove(&(at.0, at.1, name.to_bytes().into()));
+        }
+    }
+
+    /// What stood there has another name now.
+    pub(super) fn renamed(&mut self, at: (u64, u64), from: &CStr, to: &CStr) {
+        self.allow_link(at, to);
+        if !self.refused_links.is_empty()
+            && self
+                .refused_links
+                .remove(&(at.0, at.1, from.to_bytes().into()))
+        {
+            self.refused_links
+                .insert((at.0, at.1, to.to_bytes().into()));
+        }
     }
 
     /// Something other than a refused link stands there now.

@@ -16,7 +16,7 @@ use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::member::{Event, Extent, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Observer, Verdict};
 use crate::plan::{
-    Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract, Job,
+    Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract, IdMap, Job,
     Plan, Seek, Selection, SyncMethod, Volume,
 };
 
@@ -136,6 +136,15 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             selinux: false,
             file_flags: false,
             no_directories: false,
+            safe_writes: false,
+            backup: None,
+            refresh: false,
+            ask_before_removing: false,
+            keep_full_directories: false,
+            announce_kept: false,
+            owners: IdMap::default(),
+            groups: IdMap::default(),
+            command: None,
         },
         durability: Durability {
             mode,
