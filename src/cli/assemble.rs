@@ -90,6 +90,8 @@ pub(crate) struct Wishes {
     pub(crate) paths_only: bool,
     /// It was said whether names are patterns, so one that looks like a pattern is not worth a hint.
     pub(crate) no_pattern_hint: bool,
+    /// The directories of the plan as each was given, for messages; empty for where the program stands.
+    pub(crate) entered: Vec<Vec<u8>>,
     /// The first failure ends the run.
     pub(crate) stop_at_failure: bool,
     /// Warnings turned on or off, in order.
@@ -514,6 +516,9 @@ impl<'a> Fold<'a> {
         } else {
             directories[last] = entered;
         }
+        let last = directories.len() - 1;
+        self.wishes.entered.resize(last, Vec::new());
+        self.wishes.entered.push(name.to_vec());
     }
 
     /// GNU tar's limit by a date, or by the time of a file whose name begins with a slash or a dot.

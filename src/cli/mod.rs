@@ -163,8 +163,21 @@ fn carry_out(
         sys::set_umask(facts.umask);
         sys::ignore_sigpipe();
     }
-    let outcome = engine::run(&command.plan, &mut message.contents(), &mut show);
+    let mut outcome = engine::run(&command.plan, &mut message.contents(), &mut show);
     let tally = show.tally;
+    if let Some(Error::System {
+        operation: Operation::ChangeDirectory,
+        name,
+        ..
+    }) = &mut outcome.error
+    {
+        // The plan has it joined to those before it.
+        let directories = command.plan.directories.iter().zip(&command.wishes.entered);
+        let mut given = directories.filter(|(path, _)| path.as_os_str().as_bytes() == *name);
+        if let Some((_, entered)) = given.next() {
+            name.clone_from(entered);
+        }
+    }
     let mut failures = tally.failures;
 
     if let Some(error) = &outcome.error {

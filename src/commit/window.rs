@@ -117,6 +117,8 @@ struct Inner<D: Disk> {
     names: Vec<u8>,
     /// Finished members for each of `file_systems`.
     ready: Vec<u64>,
+    /// Those of `file_systems` on which files without names were closed, so that they cannot be asked.
+    unheld: HashSet<usize>,
     file_systems: Vec<Arc<FileSystem<D>>>,
     held: Vec<(usize, D::File)>,
     directories: Vec<Arc<Directory<D>>>,
@@ -139,6 +141,8 @@ pub(super) struct Window<D: Disk> {
 pub(super) struct Load<D: Disk> {
     pub(super) file_system: Arc<FileSystem<D>>,
     pub(super) members: u64,
+    /// Not all of its files can be asked.
+    pub(super) unheld: bool,
     pub(super) directories: Vec<Arc<Directory<D>>>,
     /// With the index of the member in its window.
     pub(super) files: Vec<(usize, D::File)>,
@@ -152,6 +156,7 @@ impl<D: Disk> Window<D> {
             entries: Vec::new(),
             names: Vec::new(),
             ready: Vec::new(),
+            unheld: HashSet::new(),
             file_systems: Vec::new(),
             held: Vec::new(),
             directories: Vec::new(),
@@ -213,6 +218,7 @@ impl<D: Disk> Window<D> {
             loads.push(Load {
                 file_system: Arc::clone(file_system),
                 members: inner.ready[index],
+                unheld: inner.unheld.contains(&index),
                 directories: Vec::new(),
                 files: Vec::new(),
             });
@@ -403,7 +409,11 @@ impl<D: Disk> Ticket<D> {
     pub(super) fn staged(mut self, stage: &Arc<Stage>) -> Self {
         match (&self.window, self.entry) {
             (Some(window), Some(entry)) => {
-                window.lock().entries[entry].stage = Some(Arc::clone(stage));
+                let mut inner = window.lock();
+                inner.entries[entry].stage = Some(Arc::clone(stage));
+                if self.action == Action::Close {
+                    inner.unheld.insert(self.file_system);
+                }
             }
             _ => self.stage = Some(Arc::clone(stage)),
         }

@@ -34,10 +34,12 @@ fn numbered(entry: &[u8]) -> Option<(&[u8], u64)> {
 }
 
 impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
-    /// Renames what is there. Gives its new name, if there is anything but a directory.
+    /// Renames what is there. Gives its new name, if there is anything but a directory. Where `stays` is set it may keep its
+    /// old name too, until the member takes that.
     pub(super) fn back_up(
         &mut self,
         spot: &Spot<D>,
+        stays: bool,
         observer: &mut dyn Observer,
     ) -> Result<Option<CString>, Refusal> {
         let Some(backup) = &self.plan.extract.backup else {
@@ -52,9 +54,13 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         if kind == FileKind::Directory {
             return Ok(None);
         }
+        if kind == FileKind::Symlink && !stays {
+            // It may lead to something that has no name yet.
+            self.settle_pending(observer);
+        }
         let result = self.backup_name(backup, spot).and_then(|to| {
             Self::changing(&mut self.committer, &mut self.fixups, &spot.directory)?;
-            self.move_aside(spot, &to).map(|()| to)
+            self.move_aside(spot, &to, stays).map(|()| to)
         });
         match result {
             Ok(to) => {
@@ -115,10 +121,19 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }
     }
 
-    fn move_aside(&mut self, spot: &Spot<D>, to: &CString) -> io::Result<()> {
+    fn move_aside(&mut self, spot: &Spot<D>, to: &CString, stays: bool) -> io::Result<()> {
         let at = &spot.directory.handle;
-        if !self.plan.extract.safe_writes {
-            return self.disk.rename(at, &spot.name, at, to);
+        if !stays {
+            let before = self.disk.stat_at(at, &spot.name)?;
+            self.disk.rename(at, &spot.name, at, to)?;
+            // Between two names of one file rename(2) does nothing.
+            let still = self.disk.stat_at(at, &spot.name);
+            return match still {
+                Ok(still) if still.identity() == before.identity() => {
+                    self.disk.remove(at, &spot.name)
+                }
+                _ => Ok(()),
+            };
         }
         let temporary = self.staging.temporary();
         self.disk.link(at, &spot.name, at, &temporary)?;

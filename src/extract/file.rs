@@ -181,14 +181,20 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             .disk
             .stat_at(&source.handle, &source_name)
             .map_err(failure)?;
+        let name = spot.becomes.as_ref().unwrap_or(&spot.name);
         let is_itself = self
             .disk
-            .stat_at(&spot.directory.handle, &spot.name)
+            .stat_at(&spot.directory.handle, name)
             .is_ok_and(|there| there.identity() == stat.identity());
         let brings_its_own = spot.becomes.is_some()
             && waiting.is_none()
             && request.member.stored > 0
             && (stat.size, stat.mtime) != (request.member.size, request.member.mtime);
+        if is_itself && spot.becomes.is_some() && !brings_its_own {
+            let begun = self.committer.begin(request.name, &spot.directory, 0);
+            begun.map_err(failure)?.finish();
+            return Ok(());
+        }
         if brings_its_own {
             // What is there is another file, which may not be changed under its name: this becomes one of its own.
             return self.regular(request, spot, stream, observer);

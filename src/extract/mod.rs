@@ -28,7 +28,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::commit::{Committer, SYNC_THREADS};
 use crate::disk::{Directory, Disk, FileKind, Node, Stat, Target, Times, errno};
-use crate::error::{Complaint, Condition, Error, Operation};
+use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::member::{Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Inbox, Observer, Verdict};
 use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
@@ -92,8 +92,6 @@ struct Spot<D: Disk> {
     shown: Vec<u8>,
     /// The name it gets once it is stable; `name` is a temporary one then.
     becomes: Option<CString>,
-    /// A symbolic link has that name until then.
-    replaces_link: bool,
 }
 
 /// Restores members.
@@ -302,18 +300,20 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         if !self.plan.selection.keep_dot_dot && has_dot_dot(request.name) {
             return Err(Complaint::failure(request.name, Condition::DotDot).into());
         }
+        if self.plan.extract.announce_first {
+            observer.member(member, request.name);
+        }
         if member.kind == Kind::Directory {
             return self.directory(request, first, observer);
         }
         let spot = self.spot(request, observer)?;
         self.refuse_new(&spot)?;
         self.before_looking(&spot, observer);
-        if self.plan.extract.announce_kept {
-            observer.member(member, request.name);
+        let backup = self.back_up(&spot, self.plan.extract.safe_writes, observer)?;
+        if backup.is_none() {
+            self.refuse_not_newer(&spot, member)?;
         }
-        let backup = self.back_up(&spot, observer)?;
-        self.refuse_not_newer(&spot, member)?;
-        if !self.plan.extract.announce_kept {
+        if !self.plan.extract.announce_first {
             observer.member(member, request.name);
         }
         if self.plan.extract.existing == Existing::RemoveFirst
@@ -325,7 +325,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.clear_way(&spot, Operation::Remove, observer)?;
         }
         self.warn_of_odd_time(request, observer);
-        let spot = self.stage(spot, Self::operation(member), observer)?;
+        let spot = self.stage(spot);
         let result = self.make_member(request, &spot, stream, observer);
         if result.is_err() {
             self.discard(&spot);
@@ -452,7 +452,6 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             name,
             shown: shown.to_vec(),
             becomes: None,
-            replaces_link: false,
         })
     }
 
@@ -461,13 +460,28 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         request: &Request<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Spot<D>, Refusal> {
-        self.locate(
+        let found = self.locate(
             request.directory,
             request.name,
             request.name,
             Self::operation(request.member),
             observer,
-        )
+        );
+        match found {
+            // GNU tar takes what it cannot look at for newer.
+            Err(Refusal::Complaint(Complaint {
+                condition: Condition::System { cause, .. },
+                ..
+            })) if self.plan.extract.existing_directories == ExistingDirectories::KeepFull
+                && cause.raw_os_error() == Some(errno::ENOTDIR) =>
+            {
+                let mut unseen = Complaint::system(request.name, Operation::Stat, cause);
+                unseen.severity = Severity::Warning;
+                self.complain(&unseen, observer);
+                Err(Complaint::warning(request.name, Condition::NotNewer).into())
+            }
+            other => other,
+        }
     }
 
     /// What making this member is called.
@@ -662,10 +676,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.settle_pending(observer);
         }
         let is_destination = spot.path.is_empty();
-        if self.plan.extract.announce_kept {
-            observer.member(member, request.name);
-        }
-        let backup = self.back_up(&spot, observer)?;
+        let backup = self.back_up(&spot, false, observer)?;
         let mut there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
         if let (
             Existing::KeepNotOlder {
@@ -680,7 +691,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
             }
         }
-        if !self.plan.extract.announce_kept {
+        if !self.plan.extract.announce_first {
             observer.member(member, request.name);
         }
         self.warn_of_odd_time(request, observer);
@@ -703,6 +714,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             (exists, there) = (false, None);
         }
         let rule = self.plan.extract.existing_directories;
+        if rule == ExistingDirectories::KeepFull
+            && there.is_some_and(|stat| {
+                stat.kind != FileKind::Directory && stat.mtime >= member.mtime
+            })
+        {
+            return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
+        }
         let remakes = matches!(
             rule,
             ExistingDirectories::KeepFull | ExistingDirectories::Remove

@@ -147,13 +147,23 @@ impl<D: Disk> Places<D> {
         base: usize,
         absolute: bool,
         path: &[u8],
-        mut make: Option<MakeMissing<'_, D>>,
+        make: Option<MakeMissing<'_, D>>,
     ) -> Result<Arc<Directory<D>>, Blocked> {
         let base = if absolute {
             self.open_absolute()?
         } else {
             base
         };
+        self.walk(base, path, make, true)
+    }
+
+    fn walk(
+        &mut self,
+        base: usize,
+        path: &[u8],
+        mut make: Option<MakeMissing<'_, D>>,
+        keep: bool,
+    ) -> Result<Arc<Directory<D>>, Blocked> {
         if let Some(last) = &self.last
             && last.base == base
             && *last.path == *path
@@ -189,10 +199,27 @@ impl<D: Disk> Places<D> {
                 make.as_mut(),
             )?;
             current = Arc::new(next);
-            self.keep(&current);
+            if keep {
+                self.keep(&current);
+            }
         }
-        self.last = Some(Arc::clone(&current));
+        if keep {
+            self.last = Some(Arc::clone(&current));
+        }
         Ok(current)
+    }
+
+    /// The same for a directory that was found before; names that are reserved meanwhile still stand for what they did.
+    pub(super) fn find_again(
+        &mut self,
+        base: usize,
+        path: &[u8],
+    ) -> Result<Arc<Directory<D>>, Blocked> {
+        let reserved = std::mem::take(&mut self.reserved);
+        // What is reserved must not come to be among the handles that are kept.
+        let found = self.walk(base, path, None, reserved.is_empty());
+        self.reserved = reserved;
+        found
     }
 
     /// Opens one component, following a link if that is allowed, making a directory if it is missing.
@@ -377,6 +404,22 @@ impl<D: Disk> Places<D> {
             .iter()
             .chain(&self.absolute)
             .any(|root| root.directory.identity() == identity)
+    }
+
+    /// Forgets every handle if this path has led to a directory: something else gets its name.
+    pub(super) fn replaced(&mut self, base: usize, path: &[u8]) {
+        let leads = |known: &[u8]| {
+            known
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        if self
+            .cache
+            .keys()
+            .any(|(other, known)| *other == base && leads(known))
+        {
+            self.forget();
+        }
     }
 
     /// Forgets every handle: a directory or a link was removed or replaced, or open files have run out.

@@ -9,7 +9,7 @@
 //! The directories are not kept open, as there may be many: they are looked up again and have to be the same.
 
 use std::collections::VecDeque;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -37,8 +37,6 @@ struct Pending {
     /// It is a hard link to what this is about.
     source: Option<Arc<Stage>>,
     is_link: bool,
-    /// A symbolic link stands there, through which directories may have been opened.
-    replaces_link: bool,
 }
 
 /// Everything that waits for its name.
@@ -69,7 +67,7 @@ impl Staging {
     }
 
     /// The stage of what has this temporary name.
-    fn stage_of(&self, temporary: &std::ffi::CStr) -> Option<&Arc<Stage>> {
+    fn stage_of(&self, temporary: &CStr) -> Option<&Arc<Stage>> {
         // Links mostly follow their target closely.
         self.pending
             .iter()
@@ -77,6 +75,12 @@ impl Staging {
             .find(|pending| *pending.temporary == *temporary)
             .map(|pending| &pending.stage)
     }
+}
+
+/// The path of a name in a directory.
+fn below(path: &[u8], name: &CStr) -> Vec<u8> {
+    let slash: &[u8] = if path.is_empty() { b"" } else { b"/" };
+    [path, slash, name.to_bytes()].concat()
 }
 
 impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
@@ -94,42 +98,49 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }
     }
 
-    /// Where the plan wants it, gives the place a temporary name; what may not be replaced is kept, and a directory in the
-    /// way is removed now, as no file can take its name.
-    pub(super) fn stage(
+    /// Where the plan wants it, gives the place a temporary name.
+    pub(super) fn stage(&mut self, spot: Spot<D>) -> Spot<D> {
+        if !self.plan.extract.safe_writes {
+            return spot;
+        }
+        Spot {
+            becomes: Some(spot.name),
+            name: self.staging.temporary(),
+            ..spot
+        }
+    }
+
+    /// What is about to be made gets this name later. What may not be replaced is kept, and a directory in the way is
+    /// removed now, as no file can take its name.
+    pub(super) fn before_making(
         &mut self,
-        spot: Spot<D>,
+        spot: &Spot<D>,
+        name: &CStr,
         operation: Operation,
         observer: &mut dyn Observer,
-    ) -> Result<Spot<D>, Refusal> {
-        if !self.plan.extract.safe_writes {
-            return Ok(spot);
-        }
-        let there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
-        let mut replaces_link = false;
-        if let Some(stat) = there {
-            match self.plan.extract.existing {
-                Existing::KeepSilently => {
-                    return Err(Complaint::warning(&spot.shown, Condition::Kept).into());
-                }
-                Existing::KeepComplain => {
-                    let cause = io::Error::from_raw_os_error(errno::EEXIST);
-                    return Err(Complaint::system(&spot.shown, operation, cause).into());
-                }
-                _ if stat.kind == FileKind::Directory => {
-                    self.clear_way(&spot, operation, observer)?;
-                }
-                _ => self.ask_removal(&spot, operation, observer)?,
+    ) -> Result<(), Refusal> {
+        let Ok(stat) = self.disk.stat_at(&spot.directory.handle, name) else {
+            return Ok(());
+        };
+        let now = Spot {
+            directory: Arc::clone(&spot.directory),
+            base: spot.base,
+            path: spot.path.clone(),
+            name: name.to_owned(),
+            shown: spot.shown.clone(),
+            becomes: None,
+        };
+        match self.plan.extract.existing {
+            // It has another name by now; that it has this one too is only so that there is no gap.
+            _ if self.plan.extract.backup.is_some() && stat.kind != FileKind::Directory => Ok(()),
+            Existing::KeepSilently => Err(Complaint::warning(&spot.shown, Condition::Kept).into()),
+            Existing::KeepComplain => {
+                let cause = io::Error::from_raw_os_error(errno::EEXIST);
+                Err(Complaint::system(&spot.shown, operation, cause).into())
             }
-            replaces_link = stat.kind == FileKind::Symlink;
+            _ if stat.kind == FileKind::Directory => self.clear_way(&now, operation, observer),
+            _ => self.ask_removal(&now, operation, observer),
         }
-        let temporary = self.staging.temporary();
-        Ok(Spot {
-            becomes: Some(spot.name),
-            name: temporary,
-            replaces_link,
-            ..spot
-        })
     }
 
     /// Announces what was made at this place. A hard link's `source` is the temporary name of what it is a link to.
@@ -138,7 +149,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         request: &Request<'_>,
         spot: &Spot<D>,
         bytes: u64,
-        source: Option<&std::ffi::CStr>,
+        source: Option<&CStr>,
     ) -> io::Result<Ticket<D>> {
         let Some(name) = &spot.becomes else {
             return self.committer.begin(request.name, &spot.directory, bytes);
@@ -149,6 +160,8 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             .begin_staged(request.name, &spot.directory, bytes, &stage)?;
         let identity = spot.directory.identity();
         self.places.reserve(identity, name, &spot.name);
+        self.places
+            .replaced(spot.directory.base, &below(&spot.directory.path, name));
         let source = source.and_then(|source| self.staging.stage_of(source)).cloned();
         self.staging.pending.push_back(Pending {
             base: spot.directory.base,
@@ -160,7 +173,6 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             stage,
             source,
             is_link: request.member.kind == crate::member::Kind::HardLink,
-            replaces_link: spot.replaces_link,
         });
         Ok(ticket)
     }
@@ -216,7 +228,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             ..
         } = pending;
         self.places.release(*identity, name, temporary);
-        let directory = match self.places.find(pending.base, false, &pending.path, None) {
+        let directory = match self.places.find_again(pending.base, &pending.path) {
             Ok(directory) if directory.identity() == *identity => directory,
             Ok(_) => {
                 let what = "its directory was replaced before it could get its name";
@@ -258,9 +270,8 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         match renamed {
             Ok(ticket) => {
                 self.places.renamed(*identity, temporary, name);
-                if pending.replaces_link {
-                    self.places.forget();
-                }
+                self.places
+                    .replaced(pending.base, &below(&pending.path, name));
                 if pending.is_link {
                     remove();
                 }

@@ -1,5 +1,7 @@
 //! The extractor on real directories, with members made by hand and failures on demand.
 
+mod staging;
+
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
@@ -141,7 +143,7 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             refresh: false,
             ask_before_removing: false,
             keep_full_directories: false,
-            announce_kept: false,
+            announce_first: false,
             owners: IdMap::default(),
             groups: IdMap::default(),
             command: None,

@@ -57,6 +57,16 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                 },
             )
         };
+        if let Some(name) = &spot.becomes {
+            let kept = self.before_making(spot, name, operation, observer);
+            kept.map_err(|refusal| match refusal {
+                Refusal::Complaint(Complaint {
+                    condition: Condition::System { cause, operation: failed, .. },
+                    ..
+                }) if failed == operation => failure(cause).into(),
+                other => other,
+            })?;
+        }
         Self::changing(&mut self.committer, &mut self.fixups, &spot.directory).map_err(failure)?;
         let mut attempts = 0;
         loop {
@@ -115,8 +125,8 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             Err(cause) => return Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
         };
         self.ask_removal(spot, operation, observer)?;
-        if stat.kind == FileKind::Directory {
-            // It may hold something that has no name yet.
+        if matches!(stat.kind, FileKind::Directory | FileKind::Symlink) {
+            // It may hold, or lead to, something that has no name yet.
             self.settle_pending(observer);
         }
         self.places

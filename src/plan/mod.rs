@@ -363,8 +363,8 @@ pub struct Extract {
     pub ask_before_removing: bool,
     /// A directory in the way that is not empty is kept without a complaint (star's `-keep-nonempty-dirs`).
     pub keep_full_directories: bool,
-    /// The observer is told of a member also where what is on disk is kept (GNU tar's `-v`).
-    pub announce_kept: bool,
+    /// The observer is told of a member before anything is tried, also if nothing comes of it (GNU tar's `-v`).
+    pub announce_first: bool,
     /// Owners that become others.
     pub owners: IdMap,
     /// Groups that become others.

@@ -49,7 +49,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             refresh: false,
             ask_before_removing: false,
             keep_full_directories: false,
-            announce_kept: true,
+            announce_first: true,
             owners: IdMap::default(),
             groups: IdMap::default(),
             command: None,

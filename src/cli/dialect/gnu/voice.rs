@@ -280,7 +280,11 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
                 }
                 (_, Some(target)) => sentence![" to ", name(target, b"")],
             };
-            about(&sentence![cannot(*operation), target, ": ", cause(why)])
+            let warning = match complaint.severity {
+                Severity::Warning => "Warning: ",
+                Severity::Failure => "",
+            };
+            about(&sentence![warning, cannot(*operation), target, ": ", cause(why)])
         }
         // Ours are counted from 0, GNU tar's from 1.
         Condition::LoneZeroBlock(block) => format!("A lone zero block at {}", block + 1).into_bytes(),
