@@ -57,15 +57,22 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                 },
             )
         };
+        // What could not be made is told with a link's target, also where something else was in the way.
+        let in_full = |refusal| match refusal {
+            Refusal::Complaint(Complaint {
+                condition:
+                    Condition::System {
+                        cause,
+                        operation: failed,
+                        ..
+                    },
+                ..
+            }) if failed == operation => failure(cause).into(),
+            other => other,
+        };
         if let Some(name) = &spot.becomes {
-            let kept = self.before_making(spot, name, operation, observer);
-            kept.map_err(|refusal| match refusal {
-                Refusal::Complaint(Complaint {
-                    condition: Condition::System { cause, operation: failed, .. },
-                    ..
-                }) if failed == operation => failure(cause).into(),
-                other => other,
-            })?;
+            let ready = self.before_making(spot, name, operation, observer);
+            ready.map_err(in_full)?;
         }
         Self::changing(&mut self.committer, &mut self.fixups, &spot.directory).map_err(failure)?;
         let mut attempts = 0;
@@ -89,7 +96,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                         return Err(failure(cause).into());
                     }
                     _ if spot.becomes.is_some() => return Err(failure(error).into()),
-                    _ => self.clear_way(spot, operation, observer)?,
+                    _ => self
+                        .clear_way(spot, operation, observer)
+                        .map_err(in_full)?,
                 },
                 Some(errno::EMFILE | errno::ENFILE) if attempts < 2 => self.relieve(observer),
                 _ => return Err(failure(error).into()),
