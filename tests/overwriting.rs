@@ -20,12 +20,18 @@ const MEMBERS: [(&str, &str); 5] = [
 /// Makes `o` on disk.
 const THERE: [(&str, &str); 11] = [
     ("older file", "echo old >o; touch -d @900000000 o"),
-    ("file of the same age", "echo old >o; touch -d @1000000000 o"),
+    (
+        "file of the same age",
+        "echo old >o; touch -d @1000000000 o",
+    ),
     ("newer file", "echo old >o"),
     ("file with two names", "echo old >o; ln o other"),
     ("file without permissions", "echo old >o; chmod 0 o"),
     ("empty directory", "mkdir o; touch -d @900000000 o"),
-    ("full directory", "mkdir o; echo x >o/x; touch -d @900000000 o/x o"),
+    (
+        "full directory",
+        "mkdir o; echo x >o/x; touch -d @900000000 o/x o",
+    ),
     ("link to a file", "echo l >l; ln -s l o"),
     ("link to a directory", "mkdir l; ln -s l o"),
     ("dangling link", "ln -s gone o"),

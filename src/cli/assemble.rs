@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use durastar::member::Timestamp;
 use durastar::plan::{
-    Backup, BackupControl, Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, ExistingDirectories, Job, Pattern, Plan, Scope,
-    Stamp, StarPattern, Volume, Wanted,
+    Backup, BackupControl, Compression, CompressionFormat, DateLimit, DurabilityMode, Existing,
+    ExistingDirectories, Job, Pattern, Plan, Scope, Stamp, StarPattern, Volume, Wanted,
 };
 use durastar::render::time::{self as calendar, BrokenDownTime, Detail};
 use durastar::select::transform::{self, BadExpression};
@@ -177,6 +177,8 @@ struct Fold<'a> {
     compression: Option<Compression>,
     /// The option that chose `plan.extract.existing`, for messages.
     existing: Option<(Existing, String)>,
+    /// The option that chose `plan.extract.existing_directories`.
+    existing_directories: Option<(ExistingDirectories, String)>,
     unconditional: bool,
     directories_always: bool,
     dot_always: bool,
@@ -247,6 +249,7 @@ impl<'a> Fold<'a> {
             lists: files::Format::default(),
             compression: None,
             existing: None,
+            existing_directories: None,
             unconditional: false,
             directories_always: false,
             dot_always: false,
@@ -419,6 +422,12 @@ impl<'a> Fold<'a> {
                 extract.atime = false;
             }
             &Setting::Existing(rule) => {
+                if let Some((_, earlier)) = &self.existing_directories {
+                    return Err(UsageError::Contradiction {
+                        later: given.spelt.clone(),
+                        earlier: earlier.clone(),
+                    });
+                }
                 match &self.existing {
                     Some((before, spelt)) if *before != rule && !self.rules.newer_wins => {
                         return Err(UsageError::Contradiction {
@@ -435,7 +444,20 @@ impl<'a> Fold<'a> {
             Setting::Unconditional => self.unconditional = true,
             Setting::DirectoriesAlways => self.directories_always = true,
             Setting::DotAlways => self.dot_always = true,
-            &Setting::ExistingDirectories(rule) => extract.existing_directories = rule,
+            &Setting::ExistingDirectories(rule) => {
+                // To GNU tar these are two more rules about existing files.
+                let files = self.existing.as_ref().map(|(_, spelt)| spelt);
+                let others = self.existing_directories.as_ref();
+                let others = others.filter(|(before, _)| *before != rule);
+                if let Some(earlier) = files.or(others.map(|(_, spelt)| spelt)) {
+                    return Err(UsageError::Contradiction {
+                        later: given.spelt.clone(),
+                        earlier: earlier.clone(),
+                    });
+                }
+                extract.existing_directories = rule;
+                self.existing_directories = Some((rule, given.spelt.clone()));
+            }
             Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
             &Setting::SecureLinks(on) => extract.secure_links = on,
             Setting::NoDirectories => extract.no_directories = true,
@@ -659,6 +681,14 @@ impl<'a> Fold<'a> {
                     "cannot read a multi volume archive from standard input".to_owned(),
                 ));
             }
+        }
+        if let Some(start) = &plan.selection.starting_at {
+            // GNU tar takes it for the first of the names that are asked for, also when there is no other.
+            let first = Wanted {
+                pattern: Pattern::literal(without_end_slashes(start)),
+                directory: plan.directories.len() - 1,
+            };
+            plan.selection.wanted.insert(0, first);
         }
         if self.occurrence_given && plan.selection.wanted.is_empty() {
             return Err(wrong("--occurrence is meaningless without a file list"));

@@ -135,7 +135,11 @@ mod tests {
             (found, problems)
         };
         let fine = |text: &str, old: u32, new: u32, name: &str| {
-            assert_eq!(map(text), (vec![(old, new, name.to_owned())], vec![]), "{text}");
+            assert_eq!(
+                map(text),
+                (vec![(old, new, name.to_owned())], vec![]),
+                "{text}"
+            );
         };
         fine("+5 root", 5, 0, "root");
         fine("#c\n\n  root\troot:2 \n", 0, 2, "root");
@@ -153,7 +157,10 @@ mod tests {
             ("no-such-user root", "m:1: can't obtain UID of no-such-user"),
             ("0 root", "m:1: can't obtain UID of 0"),
             ("+4294967296 root", "m:1: UID out of range: 4294967296"),
-            ("+99999999999999999999 root", "m:1: invalid UID: 99999999999999999999"),
+            (
+                "+99999999999999999999 root",
+                "m:1: invalid UID: 99999999999999999999",
+            ),
         ] {
             assert_eq!(map(text), (vec![], vec![what.to_owned()]), "{text}");
         }

@@ -42,8 +42,8 @@ use crate::plan::{Durability, DurabilityMode, SyncMethod};
 use crate::stats;
 use latency::Histogram;
 use settle::Settler;
-pub use window::{Stage, Ticket};
 use window::{Action, FileSystem, Window};
+pub use window::{Stage, Ticket};
 
 /// Threads that wait for fsync(2) at the same time: their calls share commits of the journal. Measured with 20,458 members
 /// (182 MB) on ext4, two cores: 13 to 21 s with one thread, 2.4 to 4.7 s with 16, 1.8 to 3.1 s with 32, 1.5 to 1.9 s with 64.
@@ -234,15 +234,7 @@ impl<D: Disk> Committer<D> {
             DurabilityMode::Group | DurabilityMode::Batch => (Action::Hold, Some(&self.current)),
         };
         let held = matches!(action, Action::Hold).then_some(directory);
-        let ticket = Ticket::new(
-            &self.core,
-            window,
-            &file_system,
-            action,
-            name,
-            held,
-            bytes,
-        );
+        let ticket = Ticket::new(&self.core, window, &file_system, action, name, held, bytes);
         Ok(ticket.staged(stage))
     }
 

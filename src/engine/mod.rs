@@ -284,7 +284,7 @@ impl Run<'_> {
                 run.stats.restored.members += 1;
                 Ok(())
             }),
-            Job::ExtractToCommand => self.to_command(members, &mut selector),
+            Job::ExtractToCommand => self.run_commands(members, &mut selector),
             Job::ExtractToOutput => {
                 self.each_member(members, &mut selector, |run, member, chosen, members| {
                     if run.asked(member, chosen).is_none() {
@@ -331,7 +331,7 @@ impl Run<'_> {
         }
     }
 
-    fn to_command<S: Source>(
+    fn run_commands<S: Source>(
         &mut self,
         members: &mut Members<S>,
         selector: &mut Selector,

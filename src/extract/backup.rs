@@ -69,7 +69,8 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                 }
                 let shown = Self::beside(spot, &to);
                 observer.backed_up(Self::shown(spot), &shown, false);
-                self.places.renamed(spot.directory.identity(), &spot.name, &to);
+                self.places
+                    .renamed(spot.directory.identity(), &spot.name, &to);
                 if kind == FileKind::Symlink {
                     self.places.forget();
                 }
@@ -105,8 +106,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                     // Two names of one file, between which rename(2) does nothing.
                     let _ = self.disk.remove(at, backup);
                 }
-                self.places
-                    .renamed(spot.directory.identity(), backup, name);
+                self.places.renamed(spot.directory.identity(), backup, name);
                 observer.backed_up(&Self::beside(spot, backup), Self::shown(spot), true);
             }
             Err(cause) => {
@@ -198,7 +198,16 @@ mod tests {
     fn numbers_of_backups_are_read_as_they_are_written() {
         assert_eq!(numbered(b"f.~1~"), Some((&b"f"[..], 1)));
         assert_eq!(numbered(b"f.~2~.~120~"), Some((&b"f.~2~"[..], 120)));
-        for other in [&b"f"[..], b"f~", b"f.~~", b"f.~01~", b"f.~+1~", b"f.~1x~", b"f.~1", b"~"] {
+        for other in [
+            &b"f"[..],
+            b"f~",
+            b"f.~~",
+            b"f.~01~",
+            b"f.~+1~",
+            b"f.~1x~",
+            b"f.~1",
+            b"~",
+        ] {
             assert_eq!(numbered(other), None, "{}", other.escape_ascii());
         }
     }

@@ -155,7 +155,11 @@ impl<'p> Commands<'p> {
 /// Seconds with as many decimals as they need.
 fn decimal(time: Timestamp) -> String {
     let (sign, seconds, nanos) = if time.seconds < 0 && time.nanos > 0 {
-        ("-", (time.seconds + 1).unsigned_abs(), 1_000_000_000 - time.nanos)
+        (
+            "-",
+            (time.seconds + 1).unsigned_abs(),
+            1_000_000_000 - time.nanos,
+        )
     } else if time.seconds < 0 {
         ("-", time.seconds.unsigned_abs(), 0)
     } else {

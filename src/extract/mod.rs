@@ -35,8 +35,8 @@ use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
 use crate::select::names::{components, has_dot_dot};
 use crate::stats;
 use crate::sys;
-use executor::{BATCH_TASKS, Executor};
 pub use command::Commands;
+use executor::{BATCH_TASKS, Executor};
 pub use extents::write_out;
 use extras::Extras;
 use fixup::Fixups;
@@ -715,9 +715,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         }
         let rule = self.plan.extract.existing_directories;
         if rule == ExistingDirectories::KeepFull
-            && there.is_some_and(|stat| {
-                stat.kind != FileKind::Directory && stat.mtime >= member.mtime
-            })
+            && there
+                .is_some_and(|stat| stat.kind != FileKind::Directory && stat.mtime >= member.mtime)
         {
             return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
         }

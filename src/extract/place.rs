@@ -372,8 +372,7 @@ impl<D: Disk> Places<D> {
     /// The object called `temporary` has got the name, or never will.
     pub(super) fn release(&mut self, at: (u64, u64), name: &CStr, temporary: &CStr) {
         if self.reserved(at, name) == Some(temporary) {
-            self.reserved
-                .remove(&(at.0, at.1, name.to_bytes().into()));
+            self.reserved.remove(&(at.0, at.1, name.to_bytes().into()));
         }
     }
 

@@ -162,7 +162,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         self.places.reserve(identity, name, &spot.name);
         self.places
             .replaced(spot.directory.base, &below(&spot.directory.path, name));
-        let source = source.and_then(|source| self.staging.stage_of(source)).cloned();
+        let source = source
+            .and_then(|source| self.staging.stage_of(source))
+            .cloned();
         self.staging.pending.push_back(Pending {
             base: spot.directory.base,
             path: spot.directory.path.clone(),

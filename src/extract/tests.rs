@@ -18,8 +18,8 @@ use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::member::{Event, Extent, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Observer, Verdict};
 use crate::plan::{
-    Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract, IdMap, Job,
-    Plan, Seek, Selection, SyncMethod, Volume,
+    Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract,
+    IdMap, Job, Plan, Seek, Selection, SyncMethod, Volume,
 };
 
 const EIO: i32 = libc::EIO;

@@ -96,9 +96,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                         return Err(failure(cause).into());
                     }
                     _ if spot.becomes.is_some() => return Err(failure(error).into()),
-                    _ => self
-                        .clear_way(spot, operation, observer)
-                        .map_err(in_full)?,
+                    _ => self.clear_way(spot, operation, observer).map_err(in_full)?,
                 },
                 Some(errno::EMFILE | errno::ENFILE) if attempts < 2 => self.relieve(observer),
                 _ => return Err(failure(error).into()),

@@ -52,7 +52,8 @@ fn tree(root: &Path) -> BTreeMap<String, String> {
 fn leftovers(root: &Path) -> Vec<String> {
     tree(root)
         .into_keys()
-        .filter(|name| name.contains(".durastar-")).collect()
+        .filter(|name| name.contains(".durastar-"))
+        .collect()
 }
 
 /// What is there before.
@@ -81,7 +82,9 @@ fn meeting(seed: u64) -> Vec<(Member, Vec<u8>)> {
         state ^= state << 17;
         (state >> 33) as usize % bound
     };
-    let names = ["a", "b", "c", "d", "a/x", "b/x", "b/y", "c/x", "e", "e/x", "g"];
+    let names = [
+        "a", "b", "c", "d", "a/x", "b/x", "b/y", "c/x", "e", "e/x", "g",
+    ];
     // Never directories: a link to one fails after what is in its way was removed, where that is not kept.
     let targets = ["a", "d", "a/x", "b/x", "b/y", "c/x", "e/x"];
     (0..12)
@@ -90,14 +93,19 @@ fn meeting(seed: u64) -> Vec<(Member, Vec<u8>)> {
             match next(8) {
                 0 => directory(["b", "c", "g", "b/z"][next(4)], 0o755),
                 // With backups no second way to a file, as above.
-                1 if seed % 3 == 0 => link(Kind::Symlink, name, "nowhere"),
+                1 if seed.is_multiple_of(3) => link(Kind::Symlink, name, "nowhere"),
                 1 => link(Kind::Symlink, name, ["b", "a", "nowhere"][next(3)]),
                 2 | 3 => {
                     // Not to itself nor over itself: it would be renamed out of its own way.
                     let target = targets[next(targets.len())];
                     let real = |name: &str| name.replace("c/", "b/");
-                    let is_itself = real(target).starts_with(&real(name)) || target.starts_with(name);
-                    link(Kind::HardLink, name, if is_itself { "nowhere" } else { target })
+                    let is_itself =
+                        real(target).starts_with(&real(name)) || target.starts_with(name);
+                    link(
+                        Kind::HardLink,
+                        name,
+                        if is_itself { "nowhere" } else { target },
+                    )
                 }
                 _ => file(name, format!("new {index}").as_bytes()),
             }
@@ -266,7 +274,10 @@ fn a_barrier_comes_before_each_rename_and_one_after() {
 fn wherever_a_run_breaks_off_each_name_is_old_or_new() {
     let members: Vec<_> = (0..6)
         .map(|index| file(&format!("{index}"), b"all of the new contents"))
-        .chain([link(Kind::HardLink, "6", "0"), link(Kind::Symlink, "7", "0")])
+        .chain([
+            link(Kind::HardLink, "6", "0"),
+            link(Kind::Symlink, "7", "0"),
+        ])
         .collect();
     for mode in MODES {
         let run = |from: u64| {
@@ -299,11 +310,14 @@ fn wherever_a_run_breaks_off_each_name_is_old_or_new() {
             }
             for name in &heard.settled {
                 let name = std::str::from_utf8(name).unwrap();
-                assert_ne!(fs::read(d.join(name)).unwrap(), b"old", "{mode:?} {from} {name}");
+                assert_ne!(
+                    fs::read(d.join(name)).unwrap(),
+                    b"old",
+                    "{mode:?} {from} {name}"
+                );
             }
             drop(scratch);
-            let calls = *count.lock().unwrap();
-            calls
+            *count.lock().unwrap()
         };
         let all = run(u64::MAX);
         assert!(all > 20);
@@ -336,12 +350,25 @@ fn what_fails_leaves_the_old_file_and_no_temporary_name() {
             let members = [file("a", b"new"), file("b", b"new")];
             let disk = trusted(move |made, before| (made == call && before == 0).then_some(EIO));
             let (heard, _) = restore(&plan, &members, &disk);
-            assert_eq!(heard.failures().len(), 1, "{mode:?} {call:?} {:?}", heard.failures());
-            assert!(heard.failures()[0].starts_with("a: "), "{:?}", heard.failures());
+            assert_eq!(
+                heard.failures().len(),
+                1,
+                "{mode:?} {call:?} {:?}",
+                heard.failures()
+            );
+            assert!(
+                heard.failures()[0].starts_with("a: "),
+                "{:?}",
+                heard.failures()
+            );
             assert_eq!(fs::read(d.join("a")).unwrap(), b"old", "{mode:?} {call:?}");
             assert_eq!(fs::read(d.join("b")).unwrap(), b"new", "{mode:?} {call:?}");
             assert_eq!(leftovers(&d), Vec::<String>::new(), "{mode:?} {call:?}");
-            let settled = if mode == DurabilityMode::None { vec![] } else { vec!["b".to_owned()] };
+            let settled = if mode == DurabilityMode::None {
+                vec![]
+            } else {
+                vec!["b".to_owned()]
+            };
             assert_eq!(heard.settled_names(), settled, "{mode:?} {call:?}");
         }
     }
@@ -370,7 +397,10 @@ fn a_file_that_cannot_be_made_stable_does_not_take_a_name() {
     let failures = heard.failures().join("\n");
     assert!(failures.contains("cannot sync"), "{failures}");
     // Either is a name for the lost contents.
-    assert!(!d.join("c").exists() || fs::read(d.join("b")).is_err(), "{failures}");
+    assert!(
+        !d.join("c").exists() || fs::read(d.join("b")).is_err(),
+        "{failures}"
+    );
     // In mode batch nothing is kept open that could be asked.
     let (_scratch, d) = scratch();
     fs::write(d.join("a"), b"old").unwrap();
@@ -378,7 +408,10 @@ fn a_file_that_cannot_be_made_stable_does_not_take_a_name() {
     let (heard, finished) = restore(&safe(&d, DurabilityMode::Batch), &members, &disk);
     assert!(!finished.intact);
     assert_eq!(heard.settled_names(), Vec::<String>::new());
-    assert_eq!(tree(&d), BTreeMap::from([("a".to_owned(), format!("{:?} x1", b"old"))]));
+    assert_eq!(
+        tree(&d),
+        BTreeMap::from([("a".to_owned(), format!("{:?} x1", b"old"))])
+    );
 }
 
 #[test]

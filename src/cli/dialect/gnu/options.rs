@@ -490,12 +490,15 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
          TAR_BLOCKING_FACTOR and TAR_VERSION (durastar's). Nothing else is restored. -O wins over it.",
     ),
     // Attributes.
-    refused(
+    optional(
         Attributes,
-        "",
         &["atime-preserve"],
-        Value::Optional("METHOD"),
-        READS_ONLY,
+        "METHOD",
+        "accepted: it is about files that are archived",
+        |word| match word {
+            None | Some(b"replace" | b"system") => Ok(Setting::Always),
+            Some(_) => Err(Bad::OneOf(&["replace", "system"])),
+        },
     ),
     refused(Attributes, "", &["clamp-mtime"], Value::None, READS_ONLY),
     flag(
@@ -542,12 +545,12 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "do not restore modification times",
         || Setting::NoTimes,
     ),
-    refused(
+    flag(
         Attributes,
         "",
         &["no-delay-directory-restore"],
-        Value::None,
-        "directories always get mode and times at the end",
+        "accepted: directories always get mode and times at the end",
+        || Setting::Always,
     ),
     flag(
         Attributes,
@@ -890,9 +893,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "K",
         &["starting-file"],
         "MEMBER",
-        "pass over everything before MEMBER",
+        "MEMBER, and of other names only members after it",
         |name| Ok(Setting::StartingAt(name.to_vec())),
-    ),
+    )
+    .more("MEMBER itself counts as a name that is asked for, so without others it alone is restored, as with GNU tar 1.34."),
     valued(
         Selection,
         "",

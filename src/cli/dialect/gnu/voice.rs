@@ -149,7 +149,10 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
                 ];
                 lines.extend(words.iter().map(|synonyms| {
                     let around = synonyms.iter().map(|word| marks.around(word.as_bytes()));
-                    Line::plain(sentence!["  - ", around.collect::<Vec<_>>().join(&b", "[..])])
+                    Line::plain(sentence![
+                        "  - ",
+                        around.collect::<Vec<_>>().join(&b", "[..])
+                    ])
                 }));
                 lines
             }
