@@ -871,13 +871,13 @@ fn backup_control(word: &[u8], option: &str) -> Result<Option<BackupControl>, Us
     let whole = |known: &&str| known.as_bytes() == word;
     let begins = |known: &&str| known.as_bytes().starts_with(word);
     let mut found = CONTROLS.iter().zip(controls);
-    if let Some((_, control)) = found.find(|(words, _)| words.iter().any(|known| whole(known))) {
+    if let Some((_, control)) = found.find(|(words, _)| words.iter().any(whole)) {
         return Ok(control);
     }
     let matching: Vec<_> = CONTROLS
         .iter()
         .zip(controls)
-        .filter(|(words, _)| words.iter().any(|known| begins(known)))
+        .filter(|(words, _)| words.iter().any(begins))
         .collect();
     match matching[..] {
         [(_, control)] => Ok(control),
