@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use durastar::error::{Complaint, Condition, Severity};
-use durastar::member::Member;
+use durastar::member::{Format, Member};
 use durastar::observe::{Observer, Verdict};
 use durastar::plan::Job;
 use durastar::select::glob::has_wildcards;
@@ -40,6 +40,8 @@ pub(crate) struct Show<'a> {
     progress: Progress,
     checkpoint: u64,
     line: Vec<u8>,
+    /// The format of the first member, where nothing more is asked for.
+    pub(crate) format: Option<Format>,
     /// Complaints so far.
     pub(crate) tally: Tally,
 }
@@ -96,6 +98,7 @@ impl<'a> Show<'a> {
             },
             checkpoint: 0,
             line: Vec::new(),
+            format: None,
             tally: Tally::default(),
         }
     }
@@ -160,6 +163,10 @@ impl<'a> Show<'a> {
 
 impl Observer for Show<'_> {
     fn member(&mut self, member: &Member, name: &[u8]) {
+        if self.command.wishes.archive_type {
+            self.format = self.format.or(Some(member.format));
+            return;
+        }
         self.progress.members += 1;
         self.line.clear();
         self.listing.line(member, name, &mut self.line);
@@ -266,7 +273,7 @@ impl Observer for Show<'_> {
     }
 
     fn verdict(&mut self) -> Verdict {
-        if self.live.asked().is_some() || self.message.failed() {
+        if self.live.asked().is_some() || self.message.failed() || self.format.is_some() {
             Verdict::Stop
         } else {
             Verdict::Continue
