@@ -20,8 +20,8 @@ pub enum Verdict {
 
 /// Receives what happens during a run. Every method has a default that ignores it.
 pub trait Observer {
-    /// A wanted member, before its data is read; `name` is what it is called after renaming.
-    fn member(&mut self, _member: &Member, _name: &[u8]) {}
+    /// A wanted member, before its data is read; `name` is what it is called after renaming, `link` its target then.
+    fn member(&mut self, _member: &Member, _name: &[u8], _link: &[u8]) {}
 
     /// A problem with one member.
     fn complaint(&mut self, _complaint: &Complaint) -> Verdict {

@@ -8,6 +8,7 @@ use durastar::error::{Complaint, Condition, Severity};
 use durastar::member::{Format, Member};
 use durastar::observe::{Observer, Verdict};
 use durastar::plan::Job;
+use durastar::render::listing::Names;
 use durastar::select::glob::has_wildcards;
 
 use super::assemble::Command;
@@ -162,14 +163,15 @@ impl<'a> Show<'a> {
 }
 
 impl Observer for Show<'_> {
-    fn member(&mut self, member: &Member, name: &[u8]) {
+    fn member(&mut self, member: &Member, name: &[u8], link: &[u8]) {
         if self.command.wishes.archive_type {
             self.format = self.format.or(Some(member.format));
             return;
         }
         self.progress.members += 1;
         self.line.clear();
-        self.listing.line(member, name, &mut self.line);
+        self.listing
+            .line(member, Names { name, link }, &mut self.line);
         if !self.line.is_empty() {
             if self.command.plan.job == Job::ExtractToOutput {
                 self.message.err_raw(&self.line);

@@ -118,8 +118,8 @@ struct Counting<'a> {
 }
 
 impl Observer for Counting<'_> {
-    fn member(&mut self, member: &Member, name: &[u8]) {
-        self.observer.member(member, name);
+    fn member(&mut self, member: &Member, name: &[u8], link: &[u8]) {
+        self.observer.member(member, name, link);
     }
 
     fn complaint(&mut self, complaint: &Complaint) -> Verdict {
@@ -268,13 +268,13 @@ impl Run<'_> {
             .map_err(|problem| Error::Plan(problem.to_string()))?;
         let mut result = match self.plan.job {
             Job::List => self.each_member(members, &mut selector, |run, member, chosen, _| {
-                run.observer.member(member, &chosen.name);
+                run.observer.member(member, &chosen.name, &chosen.link);
                 run.stats.restored.members += 1;
                 Ok(())
             }),
             Job::ExtractToOutput => {
                 self.each_member(members, &mut selector, |run, member, chosen, members| {
-                    run.observer.member(member, &chosen.name);
+                    run.observer.member(member, &chosen.name, &chosen.link);
                     if member.kind == Kind::Regular {
                         run.stats.restored.members += 1;
                         run.stats.restored.files += 1;

@@ -292,7 +292,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         }
         let spot = self.spot(request, observer)?;
         self.refuse_not_newer(&spot, member)?;
-        observer.member(member, request.name);
+        observer.member(member, request.name, request.link);
         if self.plan.extract.existing == Existing::RemoveFirst
             && self
                 .disk
@@ -606,7 +606,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
             }
         }
-        observer.member(member, request.name);
+        observer.member(member, request.name, request.link);
         self.warn_of_odd_time(request, observer);
         let attributes = self.attributes(request);
         let mode = attributes.mode.unwrap_or(0o700);

@@ -112,6 +112,11 @@ pub fn gnu(
         }
         // What a header says of a link's size is about the file it points to.
         Kind::HardLink | Kind::Symlink => "0".into(),
+        // Here GNU tar shows what the header says, whatever it is about: the part in this volume, the list of names.
+        Kind::Continuation => member.stored.to_string(),
+        Kind::Directory if member.typeflag == b'D' => {
+            member.dumpdir.as_ref().map_or(0, Vec::len).to_string()
+        }
         _ => member.size.to_string(),
     };
     let used = user.len() + 1 + group.len() + 1 + size.len();

@@ -48,6 +48,7 @@ while read -r from name version; do
 done <"$here/archives"
 
 # One line an object, sorted by name: name, kind, mode, owner, size, time, number of names, target, first name, contents.
+# A directory that is no member was made with the mode and at the time that the making gave it, so these are left out.
 tree() {
   (
     cd "$1"
@@ -56,7 +57,11 @@ tree() {
         >../objects
     find . -type f -print0 | sort -z | xargs -0r sha256sum | sed 's/^\(\S*\)  \.\/\(.*\)$/\2\t\1/' >../sums
   )
-  awk -F '\t' -v OFS='\t' 'NR == FNR { sum[$1] = $2; next } { print $0, sum[$1] }' sums objects
+  awk -F '\t' -v OFS='\t' '
+    FILENAME == "names" { member[$0] = 1; next }
+    FILENAME == "sums" { sum[$1] = $2; next }
+    $2 == "d" && !($1 in member) { $3 = $4 = $6 = "-" }
+    { print $0, sum[$1] }' names sums objects
 }
 
 # What differs between two such lists, as words: "time of 3 directories".
@@ -67,7 +72,8 @@ differences() {
     NR == FNR { line[$1] = $0; next }
     !($1 in line) { count["only one has " ($2 in many ? many[$2] : "others")]++; next }
     { split(line[$1], other, "\t"); delete line[$1]
-      for (at = 2; at <= 10; at++) if ($at != other[at]) count[what[at] " of " ($2 in many ? many[$2] : "others")]++ }
+      for (at = 2; at <= 10; at++)
+        if ($at != other[at]) count[what[at] " of " ($2 in many ? many[$2] : "others")]++ }
     END { for (name in line) count["only one has objects"]++
           for (text in count) printf "%s%s: %d", (sep++ ? ", " : ""), text, count[text] }' "$1" "$2"
 }
@@ -84,11 +90,14 @@ echo "| archive | format | members | listed as GNU tar | tree as GNU tar's | tre
 echo "|---|---|--:|---|---|---|---|"
 for path in archives/*; do
   archive=$(basename "$path")
-  format=$( (exec -a star "$durastar" -print-artype "f=$path") 2>/dev/null | sed "s/^$(printf %s "$path" | sed 's/[.[\*^$/]/\\&/g'): //" | head -1 || true)
+  format=$( (exec -a star "$durastar" -print-artype "f=$path") 2>/dev/null | sed "s/^$(printf %s "$path" | sed 's/[.[\*^$/]/\\&/g'): //" |
+    sed 's/ compressed / /; s/ archive\.$//' || true)
   tar -tvf "$path" >gnu.list 2>gnu.list.err || echo "exit status $?" >>gnu.list
   (exec -a tar "$durastar" -tvf "$path") >here.list 2>here.list.err || echo "exit status $?" >>here.list
+  tar -tf "$path" --quoting-style=literal 2>/dev/null | sed 's/^\(\.\/\)*//; s/\/*$//' >names
   listed=no
-  cmp -s gnu.list here.list && cmp -s gnu.list.err here.list.err && listed=yes
+  cmp -s gnu.list here.list && listed=yes
+  more=$(($(wc -l <gnu.list.err) - $(wc -l <here.list.err)))
   unpack gnu tar
   unpack bsd bsdtar
   unpack here "$durastar"
@@ -96,6 +105,6 @@ for path in archives/*; do
   bsd=$(differences bsd.tree here.tree)
   said=$(paste -sd ' ' here.err)
   echo "| $archive | $format | $(wc -l <here.list) | $listed | $([ -z "$gnu" ] && echo yes || echo no) |" \
-    "$([ -z "$bsd" ] && echo yes || echo no) | ${gnu:+GNU tar: $gnu. }${bsd:+bsdtar: $bsd. }${said:+said: $said} |"
+    "$([ -z "$bsd" ] && echo yes || echo no) | ${gnu:+GNU tar: $gnu. }${bsd:+bsdtar: $bsd. }${said:+said: $said. }$([ "$more" -eq 0 ] || echo "GNU tar warns of unknown keywords: $more.") |"
 done
 rm -rf out

@@ -33,7 +33,7 @@ impl<S: Source> Reader<S> {
             bad,
         } = header::decode(block);
         let mut ahead = std::mem::take(&mut self.ahead);
-        member.block = ahead.block.unwrap_or(number);
+        member.block = number.saturating_sub(ahead.name_blocks + ahead.link_blocks);
         for field in bad {
             ahead.note(Condition::BadField(field), Severity::Failure);
         }

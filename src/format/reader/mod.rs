@@ -88,10 +88,11 @@ enum Over {
 /// Extension headers wait here for the member they belong to.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// Block number of the first one.
-    block: Option<u64>,
     long_name: Option<Vec<u8>>,
+    /// Blocks of the header that held it.
+    name_blocks: u64,
     long_link: Option<Vec<u8>>,
+    link_blocks: u64,
     pax: Option<Box<Overrides>>,
     suntar: bool,
     /// A part of a file that began on another volume follows (GNU tar, POSIX format).
@@ -345,11 +346,17 @@ impl<S: Source> Reader<S> {
             self.open_gap(number);
             return Ok(());
         };
-        self.ahead.block.get_or_insert(number);
+        let blocks = 1 + size.div_ceil(BLOCK as u64);
         match typeflag {
-            b'L' => self.long_name(size, |ahead| &mut ahead.long_name),
-            b'K' => self.long_name(size, |ahead| &mut ahead.long_link),
-            b'g' => self.global_header(size, number),
+            b'L' => {
+                self.ahead.name_blocks = blocks;
+                self.long_name(size, |ahead| &mut ahead.long_name)
+            }
+            b'K' => {
+                self.ahead.link_blocks = blocks;
+                self.long_name(size, |ahead| &mut ahead.long_link)
+            }
+            b'g' => self.global_header(size, block, number),
             _ => {
                 self.ahead.suntar |= typeflag == b'X';
                 self.extended_header(size)
@@ -369,7 +376,7 @@ impl<S: Source> Reader<S> {
         Ok(())
     }
 
-    fn global_header(&mut self, size: u64, number: u64) -> Result<(), Error> {
+    fn global_header(&mut self, size: u64, block: &[u8; BLOCK], number: u64) -> Result<(), Error> {
         let is_read = self.read_body(size, limits::PAX_HEADER)?;
         let (complaints, said) = (&mut self.complaints, &mut self.global_complaints);
         let mut complain = |what| {
@@ -398,10 +405,8 @@ impl<S: Source> Reader<S> {
             member.format = Format::Pax;
             member.mode = 0;
             member.block = number;
+            member.mtime = header::decode(block).member.mtime;
             self.ready = Some(member);
-            if self.ahead.block == Some(number) {
-                self.ahead.block = None;
-            }
         }
         Ok(())
     }
