@@ -6,6 +6,7 @@ mod durability;
 mod extract;
 mod filter;
 mod house;
+mod rules;
 mod samples;
 mod support;
 
