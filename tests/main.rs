@@ -9,6 +9,7 @@ mod house;
 mod rules;
 mod samples;
 mod support;
+mod volume;
 
 /// A module that nobody lists here would never run.
 #[test]

@@ -8,4 +8,5 @@ mod keywords;
 mod seeds;
 mod sparse;
 mod support;
+mod volumes;
 mod writers;
