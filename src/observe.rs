@@ -56,8 +56,8 @@ pub enum Answer {
 
 /// Receives what happens during a run. Every method has a default that ignores it.
 pub trait Observer {
-    /// A wanted member, before its data is read; `name` is what it is called after renaming.
-    fn member(&mut self, _member: &Member, _name: &[u8]) {}
+    /// A wanted member, before its data is read; `name` is what it is called after renaming, `link` its target then.
+    fn member(&mut self, _member: &Member, _name: &[u8], _link: &[u8]) {}
 
     /// Asked before a wanted member is restored, where [`Selection::ask`](crate::plan::Selection::ask) is set.
     fn confirm(&mut self, _member: &Member, _name: &[u8]) -> Answer {

@@ -8,6 +8,8 @@ mod filter;
 mod house;
 mod overwriting;
 mod questions;
+mod rules;
+mod samples;
 mod support;
 mod volume;
 

@@ -52,6 +52,8 @@ pub(crate) struct Wishes {
     pub(crate) verbose: u8,
     /// Say what extracting would do.
     pub(crate) trace: bool,
+    /// Print what kind of archive it is, and nothing else.
+    pub(crate) archive_type: bool,
     /// Print totals at the end.
     pub(crate) totals: bool,
     /// Print totals when one of these arrives.
@@ -148,7 +150,7 @@ fn operation(settings: &[Given]) -> Result<&Given, UsageError> {
     let mut found: Option<&Given> = None;
     for given in settings {
         let is_operation = match &given.setting {
-            Setting::Extract | Setting::List | Setting::Trace => true,
+            Setting::Extract | Setting::List | Setting::Trace | Setting::ArchiveType => true,
             Setting::Refused(row) => row.category == Category::Operation,
             _ => false,
         };
@@ -275,6 +277,10 @@ impl<'a> Fold<'a> {
         match &given.setting {
             Setting::Page(_) | Setting::Extract | Setting::List | Setting::Always => {}
             Setting::Trace => wishes.trace = true,
+            Setting::ArchiveType => {
+                wishes.archive_type = true;
+                wishes.no_statistics = true;
+            }
             Setting::Refused(row) => {
                 let instead = match row.gives {
                     super::option::Gives::Refused(instead) => instead,

@@ -199,7 +199,19 @@ fn carry_out(
             Dialect::Star => star::voice::fatal(error),
         });
     }
-    let stopped = matches!(outcome.error, Some(Error::Stopped));
+    // The run for its format was ended by us.
+    let stopped = matches!(outcome.error, Some(Error::Stopped)) && show.format.is_none();
+    if let Some(format) = show.format {
+        let archive = match command.plan.archive.volumes.first() {
+            Some(Volume::File(path)) => path.as_os_str().as_bytes(),
+            _ => b"-",
+        };
+        message.out(&star::voice::archive_type(
+            archive,
+            &outcome.stats.input,
+            format,
+        ));
+    }
     // One that came when everything was done already changes nothing.
     let interrupted = live.asked().filter(|_| stopped);
     if interrupted.is_some() {

@@ -34,6 +34,8 @@ pub(crate) enum Setting {
     List,
     /// Say what extracting would do (star's `-n`).
     Trace,
+    /// Print what kind of archive it is (star's `-print-artype`).
+    ArchiveType,
     /// An option that is known and not built.
     Refused(&'static OptionDef),
     /// Accepted: what it asks for is always so.

@@ -5,9 +5,10 @@ use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 use durastar::error::{Complaint, Condition, Severity};
-use durastar::member::Member;
+use durastar::member::{Format, Member};
 use durastar::observe::{Answer, Observer, Operator, Verdict};
 use durastar::plan::Job;
+use durastar::render::listing::Names;
 use durastar::select::glob::has_wildcards;
 
 use super::assemble::Command;
@@ -43,6 +44,8 @@ pub(crate) struct Show<'a> {
     progress: Progress,
     checkpoint: u64,
     line: Vec<u8>,
+    /// The format of the first member, where nothing more is asked for.
+    pub(crate) format: Option<Format>,
     /// Who is asked for further volumes.
     pub(crate) prompt: Option<Prompt>,
     /// Complaints so far.
@@ -104,6 +107,7 @@ impl<'a> Show<'a> {
             },
             checkpoint: 0,
             line: Vec::new(),
+            format: None,
             prompt: None,
             tally: Tally::default(),
         }
@@ -195,10 +199,15 @@ impl<'a> Show<'a> {
 }
 
 impl Observer for Show<'_> {
-    fn member(&mut self, member: &Member, name: &[u8]) {
+    fn member(&mut self, member: &Member, name: &[u8], link: &[u8]) {
+        if self.command.wishes.archive_type {
+            self.format = self.format.or(Some(member.format));
+            return;
+        }
         self.progress.members += 1;
         self.line.clear();
-        self.listing.line(member, name, &mut self.line);
+        self.listing
+            .line(member, Names { name, link }, &mut self.line);
         if !self.line.is_empty() {
             self.tell(&self.line);
             if self.command.plan.job == Job::ExtractToCommand {
@@ -345,7 +354,7 @@ impl Observer for Show<'_> {
     }
 
     fn verdict(&mut self) -> Verdict {
-        if self.live.asked().is_some() || self.message.failed() {
+        if self.live.asked().is_some() || self.message.failed() || self.format.is_some() {
             Verdict::Stop
         } else {
             Verdict::Continue

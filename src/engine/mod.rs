@@ -119,8 +119,8 @@ struct Counting<'a> {
 }
 
 impl Observer for Counting<'_> {
-    fn member(&mut self, member: &Member, name: &[u8]) {
-        self.observer.member(member, name);
+    fn member(&mut self, member: &Member, name: &[u8], link: &[u8]) {
+        self.observer.member(member, name, link);
     }
 
     fn complaint(&mut self, complaint: &Complaint) -> Verdict {
@@ -318,7 +318,7 @@ impl Run<'_> {
             .map_err(|problem| Error::Plan(problem.to_string()))?;
         let mut result = match self.plan.job {
             Job::List => self.each_member(members, &mut selector, |run, member, chosen, _| {
-                run.observer.member(member, &chosen.name);
+                run.observer.member(member, &chosen.name, &chosen.link);
                 run.stats.restored.members += 1;
                 Ok(())
             }),
@@ -328,7 +328,7 @@ impl Run<'_> {
                     if run.asked(member, chosen).is_none() {
                         return Ok(());
                     }
-                    run.observer.member(member, &chosen.name);
+                    run.observer.member(member, &chosen.name, &chosen.link);
                     if member.kind == Kind::Continuation {
                         let complaint = Complaint::failure(&member.name, Condition::Continued);
                         run.observer.complaint(&complaint);
@@ -390,7 +390,7 @@ impl Run<'_> {
             let Some(name) = run.asked(member, chosen) else {
                 return Ok(());
             };
-            run.observer.member(member, &name);
+            run.observer.member(member, &name, &chosen.link);
             if member.kind != Kind::Regular {
                 return Ok(());
             }

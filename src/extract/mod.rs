@@ -297,11 +297,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let member = request.member;
         match member.kind {
             Kind::VolumeHeader => {
-                observer.member(member, request.name);
+                observer.member(member, request.name, request.link);
                 return Err(Refusal::Silent);
             }
             Kind::Continuation => {
-                observer.member(member, request.name);
+                observer.member(member, request.name, request.link);
                 return Err(Complaint::failure(request.name, Condition::Continued).into());
             }
             Kind::Socket => {
@@ -316,7 +316,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             return Err(Complaint::failure(request.name, Condition::DotDot).into());
         }
         if self.plan.extract.announce_first {
-            observer.member(member, request.name);
+            observer.member(member, request.name, request.link);
         }
         if member.kind == Kind::Directory {
             return self.directory(request, first, observer);
@@ -329,7 +329,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.refuse_not_newer(&spot, member)?;
         }
         if !self.plan.extract.announce_first {
-            observer.member(member, request.name);
+            observer.member(member, request.name, request.link);
         }
         self.tell_made(observer);
         if self.plan.extract.existing == Existing::RemoveFirst
@@ -710,7 +710,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             }
         }
         if !self.plan.extract.announce_first {
-            observer.member(member, request.name);
+            observer.member(member, request.name, request.link);
         }
         self.tell_made(observer);
         self.warn_of_odd_time(request, observer);

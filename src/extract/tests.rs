@@ -66,7 +66,7 @@ struct Heard {
 }
 
 impl Observer for Heard {
-    fn member(&mut self, _member: &Member, name: &[u8]) {
+    fn member(&mut self, _member: &Member, name: &[u8], _link: &[u8]) {
         self.members.push(name.to_vec());
     }
     fn complaint(&mut self, complaint: &Complaint) -> Verdict {

@@ -30,7 +30,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         .more("With -v a line with size, mode, owner and time for each."),
     refused(Operation, "u", &[], Value::None, READS_ONLY),
     flag(Operation, "x", &[], "restore members from an archive", || Setting::Extract),
-    refused(Operation, "", &["print-artype"], Value::None, ""),
+    flag(Operation, "", &["print-artype"], "print how an archive is compressed and its format", || {
+        Setting::ArchiveType
+    })
+    .more("The format is that of its first member."),
     // The archive.
     valued(Archive, "f", &["file"], "NAME", "the archive; - is standard input", |name| {
         Ok(Setting::Archive(name.to_vec()))

@@ -1,6 +1,8 @@
 //! How star speaks: the cause first, a full stop after each sentence.
 
 use durastar::error::{Complaint, Condition, Error, Operation, Severity, VolumeFault};
+use durastar::member::Format;
+use durastar::stats::Input;
 
 use crate::cli::dialect::voice::{Line, cause, name, sentence};
 use crate::cli::option::Bad;
@@ -8,6 +10,30 @@ use crate::cli::usage::UsageError;
 
 /// The last words after failures that the run survived.
 pub(crate) const DESPITE: &str = "Processed all possible files, despite earlier errors.";
+
+/// What `-print-artype` prints: the archive's name, how it is compressed, the format as `H=` spells it.
+pub(crate) fn archive_type(archive: &[u8], input: &Input, format: Format) -> Vec<u8> {
+    let mut line = sentence![name(archive, b""), ": "];
+    if !input.compression.is_empty() {
+        line.extend(sentence![input.compression, " compressed "]);
+    }
+    if input.swapped {
+        line.extend_from_slice(b"swapped ");
+    }
+    let format = match format {
+        Format::V7 => "tar",
+        Format::Star => "star",
+        Format::Ustar => "ustar",
+        Format::Gnu => "gnutar",
+        Format::Pax => "pax",
+        Format::Xstar => "xstar",
+        Format::Xustar => "xustar",
+        Format::Exustar => "exustar",
+        Format::Suntar => "suntar",
+    };
+    line.extend(sentence![format, " archive.\n"]);
+    line
+}
 
 /// What is said about a command line that cannot be carried out.
 pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
