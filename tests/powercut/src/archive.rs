@@ -184,6 +184,12 @@ pub(crate) fn older(members: &[Member], seed: u64) -> Vec<Member> {
                 kind,
                 ..older[to].clone()
             },
+            // A directory that is there is kept, with what the archive does not say of it.
+            Kind::Directory => Member {
+                attributes: Vec::new(),
+                acl: None,
+                ..plain(member.name.clone(), kind, &mut random)
+            },
             _ => plain(member.name.clone(), kind, &mut random),
         });
     }

@@ -6,7 +6,7 @@ use crate::archive::Member;
 use crate::compare::{self, Loss};
 use crate::disk::{Cut, Event, Recording, Replay};
 use crate::random::Random;
-use crate::record::{DEST, Scenario, Spec};
+use crate::record::{DEST, Spec};
 use crate::rig::{Result, Rig};
 
 /// What was promised when, read from a recording.
@@ -74,14 +74,14 @@ impl Promises {
 }
 
 /// So many cuts: at the last promise before every barrier with nothing kept that was not flushed, which shows small lies;
-/// then at random, half of them when something is promised. Without promises, all at the end.
+/// then at random, most of them when something is promised. Without promises, all at the end.
 pub(crate) fn choose(
+    spec: &Spec,
     recording: &Recording,
     promises: &Promises,
     count: usize,
-    seed: u64,
 ) -> Vec<Cut> {
-    let mut random = Random::new(seed);
+    let mut random = Random::new(spec.seed);
     let end = recording.events.len();
     let exit = (promises.exit + 1).min(end);
     let mut cuts = BTreeSet::from([Cut {
@@ -115,13 +115,19 @@ pub(crate) fn choose(
         let from = match random.below(4) {
             _ if promises.since.is_empty() => exit,
             0 => 0,
+            // What is being replaced must be whole at any time.
+            1 if spec.must_not_mix() => 0,
             1 => exit,
             _ => first,
         };
         let position = from + random.below((end - from) as u64 + 1) as usize;
         cuts.insert(Cut {
             position,
-            keep: random.next() | 1,
+            keep: if random.percent(20) {
+                0
+            } else {
+                random.next() | 1
+            },
         });
     }
     cuts.into_iter().collect()
@@ -140,8 +146,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn is_good(&self) -> bool {
-        self.losses.is_empty() && self.mixtures.is_empty() && self.damage.is_none()
+    /// Whether all is as this tool has to leave it.
+    pub(crate) fn is_good(&self, spec: &Spec) -> bool {
+        let kept = self.losses.is_empty() || !spec.tool.must_keep();
+        let pure = self.mixtures.is_empty() || !spec.must_not_mix();
+        kept && pure && self.damage.is_none()
     }
 }
 
@@ -181,7 +190,7 @@ impl<'a> Cutter<'a> {
                 let dest = rig.root().join(DEST);
                 let complete = promised == self.new.len();
                 found.losses = compare::losses(&dest, &self.new, &required, complete);
-                if let (Scenario::Safe, Some(old)) = (self.spec.scenario, &self.old) {
+                if let Some(old) = &self.old {
                     found.mixtures = compare::mixtures(&dest, old, &self.new);
                 }
                 rig.unmount()?;

@@ -242,7 +242,7 @@ fn replay(words: &ArgMatches) -> Result<bool> {
             .as_deref()
             .unwrap_or("the file system is sound")
     );
-    Ok(found.is_good())
+    Ok(found.is_good(&spec))
 }
 
 /// Where results go besides standard output.
@@ -382,12 +382,9 @@ fn round(
     let mut cutter = Cutter::new(spec, &recording, &promises);
     let mut found = Vec::new();
     let mut saved = None;
-    for cut in cuts::choose(&recording, &promises, count, spec.seed) {
+    for cut in cuts::choose(spec, &recording, &promises, count) {
         let after = cutter.cut(rig, cut)?;
-        let wrong = !after.mixtures.is_empty()
-            || after.damage.is_some()
-            || (spec.tool.must_keep() && !after.losses.is_empty());
-        if wrong {
+        if !after.is_good(spec) {
             if saved.is_none() {
                 saved = save(spec, &recording, results)?;
             }

@@ -148,6 +148,12 @@ impl Spec {
         })
     }
 
+    /// Whether a file that is replaced must be the old one or the new one at any time. Without `--safe-writes` it need
+    /// not, and mixtures that are seen there show that they would be seen.
+    pub(crate) fn must_not_mix(&self) -> bool {
+        self.scenario == Scenario::Safe && self.tool.promises_all()
+    }
+
     pub(crate) fn new_members(&self) -> Vec<Member> {
         archive::members(self.members, self.seed)
     }

@@ -104,7 +104,10 @@ pub(crate) fn table(rows: &[Value]) -> (String, bool) {
             .into_iter()
             .find(|file_system| file_system.name() == key[2]);
         let verdict = match (tool, file_system) {
-            (Some(tool), _) if tool.must_keep() && lost + mixtures > 0 => "PROMISE BROKEN",
+            (Some(tool), _) if tool.must_keep() && lost > 0 => "PROMISE BROKEN",
+            (Some(tool), _) if tool.promises_all() && key[1] == "safe" && mixtures > 0 => {
+                "NEITHER OLD NOR NEW"
+            }
             (Some(tool), Some(file_system)) if tool.must_lose(file_system) && lost == 0 => {
                 "NOT CAUGHT"
             }
