@@ -454,12 +454,11 @@ pub(crate) fn clean_up(dir: &Path) -> Result<()> {
     for point in &points {
         let _ = run(&["umount", "--lazy"], &[point]);
     }
-    for line in loops.lines() {
-        if let Some((device, file)) = line.split_once(char::is_whitespace) {
-            if Path::new(file.trim()).starts_with(dir) {
-                let _ = run(&["losetup", "--detach", device], &[]);
-            }
-        }
+    let loops = loops
+        .lines()
+        .filter_map(|line| line.split_once(char::is_whitespace));
+    for (device, _) in loops.filter(|(_, file)| Path::new(file.trim()).starts_with(dir)) {
+        let _ = run(&["losetup", "--detach", device], &[]);
     }
     fs::remove_dir_all(dir).map_err(failed("cannot remove", dir))
 }

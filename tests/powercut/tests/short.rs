@@ -32,7 +32,7 @@ fn promises_outlive_power_cuts_and_lies_are_caught() {
     build_durastar(harness);
     let output = Command::new(harness)
         .args(["--members=150", "--cuts=4"])
-        .arg("--tools=each,group,batch,none,name-before-sync,no-sync-after-rename")
+        .arg("--tools=each,group,batch,none,name-before-sync")
         .output()
         .expect("the harness runs");
     let (said, progress) = (
