@@ -274,6 +274,64 @@ impl Results {
     }
 }
 
+/// What is to be recorded, and how often each is cut. Says what is left out.
+fn runs(matches: &ArgMatches, durastar: &Path) -> Vec<(Spec, usize)> {
+    let chosen = |id: &str, name: &str| {
+        let mut words = matches.get_many::<String>(id).into_iter().flatten();
+        words.any(|word| word == name)
+    };
+    let mut file_systems = FileSystem::ALL.to_vec();
+    file_systems.retain(|file_system| {
+        let lacks = file_system.missing();
+        let name = file_system.name();
+        let wanted = chosen("file-systems", name);
+        if wanted && !lacks.is_empty() {
+            println!("skipped: {name}, as {} is not installed", lacks.join(", "));
+        }
+        wanted && lacks.is_empty()
+    });
+    let mut scenarios = Scenario::ALL.to_vec();
+    scenarios.retain(|scenario| chosen("scenarios", scenario.name()));
+    if scenarios.contains(&Scenario::Safe) && !record::takes_safe_writes(durastar) {
+        println!("skipped: scenario safe, as this durastar does not take --safe-writes");
+        scenarios.retain(|scenario| *scenario != Scenario::Safe);
+    }
+    let tools: Vec<Tool> = Tool::all()
+        .filter(|tool| chosen("tools", tool.name()))
+        .collect();
+    let cuts = number(matches, "cuts");
+    let per_run = number(matches, "cuts-per-run").max(1);
+    let mut runs = Vec::new();
+    // Runs in the outer loop, so that a table that is not finished has something of everything.
+    for run in 0..cuts.div_ceil(per_run) {
+        let jobs = match number(matches, "jobs") {
+            0 => [1, 2, 8][(run % 3) as usize],
+            jobs => jobs,
+        };
+        for &file_system in &file_systems {
+            for &tool in &tools {
+                // The others have no option for it, or would only show the same once more.
+                let only_durastar = |all: &&Scenario| {
+                    **all == Scenario::Fresh || matches!(tool, Tool::Durastar { .. })
+                };
+                for &scenario in scenarios.iter().filter(only_durastar) {
+                    let spec = Spec {
+                        tool,
+                        scenario,
+                        file_system,
+                        members: number(matches, "members").max(1) as usize,
+                        jobs: jobs as u32,
+                        window: number(matches, "window") as u32,
+                        seed: number(matches, "seed") + run,
+                    };
+                    runs.push((spec, per_run.min(cuts - run * per_run) as usize));
+                }
+            }
+        }
+    }
+    runs
+}
+
 fn campaign(matches: &ArgMatches) -> Result<bool> {
     let beside = std::env::current_exe()
         .map_err(|cause| cause.to_string())?
@@ -290,71 +348,25 @@ fn campaign(matches: &ArgMatches) -> Result<bool> {
         rows: Vec::new(),
         json: matches.get_flag("json"),
     };
-    let chosen = |id: &str, name: &str| {
-        matches
-            .get_many::<String>(id)
-            .into_iter()
-            .flatten()
-            .any(|word| word == name)
-    };
-    let (cuts, per_run) = (
-        number(matches, "cuts"),
-        number(matches, "cuts-per-run").max(1),
-    );
     let mut rig = Rig::new()?;
-    // Runs in the outer loop, so that a table that is not finished has something of everything.
-    for run in 0..cuts.div_ceil(per_run) {
-        for file_system in FileSystem::ALL
-            .into_iter()
-            .filter(|all| chosen("file-systems", all.name()))
-        {
-            let lacks = file_system.missing();
-            if !lacks.is_empty() {
-                println!(
-                    "skipped: {}, as {} is not installed",
-                    file_system.name(),
-                    lacks.join(", ")
-                );
-                continue;
-            }
-            for tool in Tool::all().filter(|tool| chosen("tools", tool.name())) {
-                for scenario in Scenario::ALL
-                    .into_iter()
-                    .filter(|all| chosen("scenarios", all.name()))
-                {
-                    if scenario != Scenario::Fresh && !matches!(tool, Tool::Durastar { .. }) {
-                        continue;
-                    }
-                    if scenario == Scenario::Safe && !record::takes_safe_writes(&durastar) {
-                        println!(
-                            "skipped: scenario safe, as this durastar does not take --safe-writes"
-                        );
-                        continue;
-                    }
-                    let jobs = match number(matches, "jobs") {
-                        0 => [1, 2, 8][(run % 3) as usize],
-                        jobs => jobs as u32,
-                    };
-                    let spec = Spec {
-                        tool,
-                        scenario,
-                        file_system,
-                        members: number(matches, "members").max(1) as usize,
-                        jobs,
-                        window: number(matches, "window") as u32,
-                        seed: number(matches, "seed") + run,
-                    };
-                    let count = per_run.min(cuts - run * per_run) as usize;
-                    round(&mut rig, &spec, count, &durastar, &mut results)?;
-                }
-            }
+    let mut broken = 0;
+    for (spec, cuts) in runs(matches, &durastar) {
+        if let Err(what) = round(&mut rig, &spec, cuts, &durastar, &mut results) {
+            eprintln!("durastar-powercut: {what}");
+            broken += 1;
+            // The rest of a long campaign is worth going on for.
+            drop(rig);
+            rig = Rig::new()?;
         }
     }
     let (text, right) = table::table(&results.rows);
     if !results.json {
         print!("{text}");
     }
-    Ok(right)
+    match broken {
+        0 => Ok(right),
+        _ => Err(format!("{broken} runs could not be made or cut")),
+    }
 }
 
 /// Records one run and cuts it so many times.
