@@ -295,6 +295,19 @@ pub(crate) fn run(program: &[&str], on: &[&Path]) -> Result<String> {
     ))
 }
 
+/// Runs a program that wants the device for itself. Whoever looks for a free loop device may claim any of them for a
+/// moment (loop_configure() in the kernel claims it before it asks whether it is taken), and nothing tells when it is over.
+fn run_alone(program: &[&str], on: &[&Path]) -> Result<()> {
+    let mut tries = 100;
+    loop {
+        match run(program, on) {
+            Err(cause) if cause.contains("busy") && tries > 0 => tries -= 1,
+            result => return result.map(drop),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// A disk that can be attached and mounted. Dropping it takes everything down.
 #[derive(Debug)]
 pub(crate) struct Rig {
@@ -369,7 +382,7 @@ impl Rig {
             ..State::default()
         };
         let device = self.attach()?;
-        run(file_system.make(), &[&device])?;
+        run_alone(file_system.make(), &[&device])?;
         self.mount(file_system)
     }
 
@@ -386,14 +399,14 @@ impl Rig {
         let device = self.device.clone().ok_or("no disk is attached")?;
         let options = file_system.mount_options();
         let mount = ["mount", "-t", file_system.name(), "-o", options];
-        run(&mount, &[&device, &self.root()])?;
+        run_alone(&mount, &[&device, &self.root()])?;
         self.mounted = true;
         Ok(())
     }
 
     pub(crate) fn unmount(&mut self) -> Result<()> {
         if std::mem::take(&mut self.mounted) {
-            run(&["umount"], &[&self.root()])?;
+            run_alone(&["umount"], &[&self.root()])?;
         }
         Ok(())
     }
@@ -401,7 +414,7 @@ impl Rig {
     /// Runs the file system's checker on the disk, which is not mounted.
     pub(crate) fn check(&self, file_system: FileSystem) -> Result<()> {
         let device = self.device.as_deref().ok_or("no disk is attached")?;
-        run(file_system.check(), &[device]).map(drop)
+        run_alone(file_system.check(), &[device])
     }
 
     pub(crate) fn detach(&mut self) -> Result<()> {
