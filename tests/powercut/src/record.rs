@@ -13,7 +13,7 @@ use crate::compare;
 use crate::control::Lie;
 use crate::disk::{Event, Recording};
 use crate::random::Random;
-use crate::rig::{FileSystem, Result, Rig, failed};
+use crate::rig::{FileSystem, Result, Rig, THIS_PROGRAM, failed};
 
 /// What extracts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,8 +264,7 @@ fn command(
         }
         Tool::Control(lie) => {
             // A process of its own: this one must not wait for the disk that it serves.
-            let this = std::env::current_exe().map_err(|cause| cause.to_string())?;
-            let mut command = Command::new(this);
+            let mut command = Command::new(THIS_PROGRAM);
             command.args([
                 "extract",
                 lie.name(),

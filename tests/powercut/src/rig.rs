@@ -34,6 +34,9 @@ pub(crate) fn failed<'a, E: std::fmt::Display>(
     move |cause| format!("{what} {}: {cause}", on.display())
 }
 
+/// Also when its file was replaced meanwhile.
+pub(crate) const THIS_PROGRAM: &str = "/proc/self/exe";
+
 const DISK: INodeNo = INodeNo(2);
 const PROMISES: INodeNo = INodeNo(3);
 
@@ -324,8 +327,7 @@ impl Rig {
     pub(crate) fn new() -> Result<Self> {
         let dir = std::env::temp_dir().join(format!("durastar-powercut.{}", std::process::id()));
         fs::create_dir(&dir).map_err(failed("cannot make", &dir))?;
-        let this = std::env::current_exe().map_err(|cause| cause.to_string())?;
-        let janitor = Command::new(this)
+        let janitor = Command::new(THIS_PROGRAM)
             .arg("clean-up")
             .arg(&dir)
             .stdin(Stdio::piped())
