@@ -208,7 +208,7 @@ pub(crate) fn record(rig: &mut Rig, spec: &Spec, durastar: &Path) -> Result<Reco
         state.image.clone()
     };
 
-    finish(command(rig, spec, durastar, &archive, &dest)?)?;
+    finish(command(rig, spec, durastar, &archive, &dest))?;
     if let Some(log) = &mut rig.state().log {
         log.push(Event::Exit);
     }
@@ -235,14 +235,8 @@ pub(crate) fn record(rig: &mut Rig, spec: &Spec, durastar: &Path) -> Result<Reco
     Ok(Recording { size, base, events })
 }
 
-fn command(
-    rig: &Rig,
-    spec: &Spec,
-    durastar: &Path,
-    archive: &Path,
-    dest: &Path,
-) -> Result<Command> {
-    Ok(match spec.tool {
+fn command(rig: &Rig, spec: &Spec, durastar: &Path, archive: &Path, dest: &Path) -> Command {
+    match spec.tool {
         Tool::GnuTar => gnu_tar(archive, dest),
         Tool::Durastar { mode, fsync, .. } => {
             let mut command = Command::new(durastar);
@@ -274,7 +268,7 @@ fn command(
             command.args([dest, &rig.promises()]);
             command
         }
-    })
+    }
 }
 
 fn gnu_tar(archive: &Path, dest: &Path) -> Command {
