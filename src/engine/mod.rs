@@ -140,6 +140,10 @@ impl Observer for Counting<'_> {
         self.observer.records(records);
     }
 
+    fn fifo(&mut self, monitor: fifo::Monitor) {
+        self.observer.fifo(monitor);
+    }
+
     fn ended(&mut self, block: u64, zeros: bool) {
         self.observer.ended(block, zeros);
     }
@@ -179,6 +183,7 @@ impl Run<'_> {
             }
             Err(file) => {
                 let (source, reader) = source::start(&self.plan.archive, file)?;
+                self.observer.fifo(source.monitor());
                 let mut members = Members::new(source, self.options());
                 let mut result = self.work(disk, &mut members, reader.name(), output);
                 if result.is_ok() {

@@ -1,12 +1,14 @@
 //! What only the operating system can say, outside of files: names of users and groups, the umask, limits, cores,
-//! signals and local time.
+//! signals, children and local time.
 //!
 //! The standard library has none of these, so they go through libc. Each call is wrapped in a function that is safe
 //! for any argument; nobody else in the crate needs unsafe code for them. The room uses no other room.
 
 #![allow(unsafe_code)] // Calls into libc; every block says why it is sound.
 
+pub mod machine;
 pub mod names;
+pub mod process;
 pub mod signal;
 pub mod time;
 
