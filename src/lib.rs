@@ -17,7 +17,7 @@
 //! # Rooms
 //!
 //! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `engine` may use all,
-//! `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, and the others use nothing. `tests/house.rs`
+//! `bench`, the room of the second program, uses `engine`, `render`, `format`, `disk` and `sys`, `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, and the others use nothing. `tests/house.rs`
 //! holds this against the code. The file system is reached through [`disk`] only, the rest of the system through [`sys`].
 //!
 //! # Words
@@ -31,6 +31,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
+pub mod bench;
 pub mod commit;
 pub mod disk;
 pub mod engine;

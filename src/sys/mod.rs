@@ -25,6 +25,17 @@ pub fn take_umask() -> u32 {
     previous & 0o777
 }
 
+/// The process's umask, left as it is: for whoever starts other programs, which inherit it. 022 where the kernel does not
+/// tell (before Linux 4.7).
+#[must_use]
+pub fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    field
+        .and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok())
+        .unwrap_or(0o022)
+}
+
 /// Raises the soft limit of open files to the hard one and gives back the limit now in force.
 ///
 /// Mode group keeps the files of a window open, and 1024, the usual soft limit, is one window.
