@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use plotters::coord::Shift;
 use plotters::prelude::{
-    ChartBuilder, Circle, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, IntoFont,
+    ChartBuilder, Circle, DrawingArea, DrawingAreaErrorKind, FontStyle, IntoDrawingArea, IntoFont,
     IntoLogRange, LineSeries, PathElement, RGBColor, Rectangle, SVGBackend, Text, TextStyle,
 };
 use plotters::style::Color;
@@ -125,6 +125,14 @@ fn font(pixels: f64, ink: Ink, h_pos: HPos) -> TextStyle<'static> {
         .pos(Pos::new(h_pos, VPos::Center))
 }
 
+fn bold(ink: Ink) -> TextStyle<'static> {
+    let style = FontStyle::Bold;
+    ("sans-serif", 14.0 * FONT_FACTOR, style)
+        .into_font()
+        .color(&ink.stand_in())
+        .pos(Pos::new(HPos::Left, VPos::Center))
+}
+
 /// Draws, and makes the result fit to stand in a page.
 fn draw(
     size: (u32, u32),
@@ -156,12 +164,18 @@ fn draw(
     }
 }
 
-/// Bars beneath each other.
-pub(super) fn bars(lines: &[Line], unit: &str, label: &str, width: Width) -> String {
+/// Bars beneath each other, with a line across them at `mark`.
+pub(super) fn bars(
+    lines: &[Line],
+    unit: &str,
+    mark: Option<f64>,
+    label: &str,
+    width: Width,
+) -> String {
     let above = width == Width::Telephone;
     let row: i32 = if above { 40 } else { 30 };
     let wide = width.pixels();
-    let axis = 44;
+    let axis = 30;
     let high = lines.len() as u32 * row as u32 + axis;
     let longest = lines.iter().fold(0.0_f64, |longest, line| match line {
         Line::Bar(bar) => longest
@@ -170,7 +184,7 @@ pub(super) fn bars(lines: &[Line], unit: &str, label: &str, width: Width) -> Str
         Line::Heading(_) => longest,
     });
     let longest = if longest > 0.0 { longest } else { 1.0 };
-    let left: u32 = if above { 4 } else { 160 };
+    let left: u32 = if above { 4 } else { 190 };
     draw((wide, high), label, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin_right(if above { 62 } else { 84 })
@@ -189,6 +203,10 @@ pub(super) fn bars(lines: &[Line], unit: &str, label: &str, width: Width) -> Str
             .x_label_formatter(&|value| format!("{} {unit}", short(*value)))
             .draw()?;
         let count = lines.len() as f64;
+        if let Some(at) = mark.filter(|at| *at <= longest) {
+            let style = Ink::Muted.stand_in().stroke_width(1);
+            chart.draw_series([PathElement::new(vec![(at, 0.0), (at, count)], style)])?;
+        }
         for (index, line) in lines.iter().enumerate() {
             let top = index as i32 * row;
             let middle = if above { top + 29 } else { top + row / 2 };
@@ -196,7 +214,7 @@ pub(super) fn bars(lines: &[Line], unit: &str, label: &str, width: Width) -> Str
             let y = |pixels: i32| count - f64::from(pixels) / f64::from(row);
             match line {
                 Line::Heading(text) => {
-                    let style = font(14.0, Ink::Text, HPos::Left);
+                    let style = bold(Ink::Text);
                     area.draw(&Text::new(text.clone(), (4, top + row - 10), style))?;
                 }
                 Line::Bar(bar) => {
@@ -329,6 +347,8 @@ pub(super) fn scattered(
             .x_labels(width.ticks())
             .max_light_lines(0)
             .y_labels(6)
+            // A logarithmic axis draws them whatever their number.
+            .light_line_style(Ink::Grid.stand_in())
             .bold_line_style(Ink::Grid.stand_in())
             .axis_style(Ink::Grid.stand_in())
             .label_style(font(12.0, Ink::Muted, HPos::Center))
@@ -338,7 +358,9 @@ pub(super) fn scattered(
         for one in series {
             let style = one.ink.stand_in().mix(0.7).filled();
             let points = one.points.iter().filter(|point| point.1 > 0.0);
-            chart.draw_series(points.map(|point| Circle::new(*point, 2, style)))?;
+            // A few are seen beside many only when they are larger.
+            let radius = if one.points.len() < 100 { 4 } else { 2 };
+            chart.draw_series(points.map(|point| Circle::new(*point, radius, style)))?;
         }
         Ok(())
     })
@@ -354,7 +376,10 @@ pub(super) fn figure(draw: impl Fn(Width) -> String, caption: &str) -> String {
         };
         let _ = write!(text, "<div class=\"{class}\">{}</div>", draw(width));
     }
-    let _ = write!(text, "<figcaption>{caption}</figcaption></figure>");
+    if !caption.is_empty() {
+        let _ = write!(text, "<figcaption>{caption}</figcaption>");
+    }
+    text.push_str("</figure>");
     text
 }
 
@@ -381,7 +406,7 @@ mod tests {
         }];
         for width in Width::BOTH {
             for text in [
-                bars(&lines, "s", "a & b", width),
+                bars(&lines, "s", Some(1.0), "a & b", width),
                 over_time(&series, 1.0, short, "fill", width),
                 scattered(&series, short, "syncs", width),
             ] {
@@ -391,12 +416,12 @@ mod tests {
                 assert!(text.contains("var(--"));
             }
         }
-        assert!(bars(&lines, "s", "a & b", Width::Page).contains("aria-label=\"a &amp; b\""));
+        assert!(bars(&lines, "s", None, "a & b", Width::Page).contains("aria-label=\"a &amp; b\""));
     }
 
     #[test]
     fn nothing_to_draw_is_drawn_as_nothing() {
-        assert!(bars(&[], "s", "", Width::Page).starts_with("<svg"));
+        assert!(bars(&[], "s", None, "", Width::Page).starts_with("<svg"));
         assert!(over_time(&[], 0.0, short, "", Width::Page).starts_with("<svg"));
         assert!(scattered(&[], short, "", Width::Telephone).starts_with("<svg"));
     }

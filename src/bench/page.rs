@@ -108,15 +108,18 @@ fn legend(entries: &[(Ink, &str)], body: &mut String) {
     body.push_str("</ul>\n");
 }
 
+/// Rows that are commands as they were typed.
+const COMMANDS: [&str; 3] = ["Command", "Prepared by", "Run"];
+
 fn facts(rows: &[(&str, String)], body: &mut String) {
     body.push_str("<table class=\"facts\"><tbody>\n");
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-        let _ = writeln!(
-            body,
-            "<tr><td>{}</td><td>{}</td></tr>",
-            escape(name),
+        let value = if COMMANDS.contains(name) {
+            format!("<code>{}</code>", escape(value))
+        } else {
             escape(value)
-        );
+        };
+        let _ = writeln!(body, "<tr><td>{}</td><td>{value}</td></tr>", escape(name));
     }
     body.push_str("</tbody></table>\n");
 }
@@ -180,9 +183,13 @@ fn extract(result: &Value, body: &mut String) {
                 .collect();
             let label = format!("time until everything is stable, {}", word(&site["name"]));
             body.push_str(&chart::figure(
-                |width| chart::bars(&lines, "s", &label, width),
-                "Time until everything is on stable storage. What does not sync by itself is followed by one syncfs(2), \
-                 as <code>sync -f</code> does; its bar without that part is its time without safety.",
+                |width| chart::bars(&lines, "s", None, &label, width),
+                if site_index > 0 {
+                    ""
+                } else {
+                    "Time until everything is on stable storage. What does not sync by itself is followed by one \
+                     syncfs(2), as <code>sync -f</code> does; its bar without that part is its time without safety."
+                },
             ));
             let rows: Vec<_> = text::cells(result, site_index, archive_index)
                 .map(text::extract_row)
@@ -324,6 +331,7 @@ fn ratios(result: &Value, archive: usize, body: &mut String) {
             chart::bars(
                 &lines,
                 "×",
+                Some(1.0),
                 "time with safety divided by time without, per file system",
                 width,
             )
@@ -389,14 +397,14 @@ fn traces(result: &Value, archive: usize, body: &mut String) {
         body.push_str(&chart::figure(
             |width| chart::over_time(&fill, top, bytes, &format!("FIFO fill over time, {name}"), width),
             "FIFO fill over time, one run of each mode. Full: the disk is slower than the archive is read. Empty: the \
-             archive is.",
+             archive is slower.",
         ));
         let syncs = points("syncs", 2);
         if syncs.iter().any(|series| !series.points.is_empty()) {
             body.push_str(&chart::figure(
                 |width| chart::scattered(&syncs, seconds, &format!("sync latency over time, {name}"), width),
-                "Each sync call of the same runs: when it began, and how long it took (logarithmic). Of many calls an \
-                 even choice is drawn.",
+                "Each sync call of the same runs: when it began, and how long it took, on a logarithmic scale. Of many \
+                 calls an even choice is drawn.",
             ));
         }
     }
@@ -443,7 +451,15 @@ fn create(result: &Value, body: &mut String) {
             }));
         }
         body.push_str(&chart::figure(
-            |width| chart::bars(&lines, "s", "time to write the archive into a pipe", width),
+            |width| {
+                chart::bars(
+                    &lines,
+                    "s",
+                    None,
+                    "time to write the archive into a pipe",
+                    width,
+                )
+            },
             "Time of <code>tar -cf - | wc -c</code>.",
         ));
         table(
@@ -484,7 +500,7 @@ fn disk(result: &Value, body: &mut String) {
             let (p50, p99) = (row["p50_seconds"].as_f64()?, row["p99_seconds"].as_f64()?);
             Some(Line::Bar(Bar {
                 label: short(row),
-                value: format!("{}, p99 {}", seconds(p50), seconds(p99)),
+                value: seconds(p50),
                 ink: Ink::Sync,
                 first: p50 * 1e3,
                 second: 0.0,
@@ -493,7 +509,7 @@ fn disk(result: &Value, body: &mut String) {
         })
         .collect();
     body.push_str(&chart::figure(
-        |width| chart::bars(&lines, "ms", "latency of syncs", width),
+        |width| chart::bars(&lines, "ms", None, "latency of syncs", width),
         "Latency of one sync: the bar is the median, the line reaches to the 99th percentile.",
     ));
     let rows: Vec<_> = items(&result["latencies"])

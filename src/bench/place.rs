@@ -135,7 +135,7 @@ impl Site {
         };
         Ok(Self {
             name,
-            dir: dir.to_path_buf(),
+            dir: scratch.path().parent().unwrap_or(dir).to_path_buf(),
             fresh,
             scratch: Rc::clone(scratch),
             // The file has holes: it takes no more than is written. One inode in 16 KiB is ext4's default.

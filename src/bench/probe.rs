@@ -55,7 +55,8 @@ const SMALL_BYTES: usize = 4096;
 /// # Errors
 /// Wrong use, as [`Error::Refused`]; a system call that failed; or an interrupt.
 pub fn run(request: &Request, setup: &Setup, watch: &mut dyn Watch) -> Result<Value, Error> {
-    let about = disk::about(&request.dir).map_err(system("use", &request.dir))?;
+    let dir = fs::canonicalize(&request.dir).map_err(system("use", &request.dir))?;
+    let about = disk::about(&dir).map_err(system("examine", &dir))?;
     place::refuse_memory(&request.dir, &about)?;
     let objects = request.files.get().max(request.syncs.get());
     let small = objects * 4096;
@@ -68,7 +69,7 @@ pub fn run(request: &Request, setup: &Setup, watch: &mut dyn Watch) -> Result<Va
     let (verdict, reasons) = flushes(&about, latencies.fastest);
     let mut value = facts::head(setup, "disk");
     value["site"] = facts::about(&about);
-    value["site"]["directory"] = json!(request.dir.to_string_lossy());
+    value["site"]["directory"] = json!(dir.to_string_lossy());
     value["size_bytes"] = json!(request.size);
     value["larger_than_memory"] = json!(request.size.get() > sys::machine::machine().memory_bytes);
     value["data"] = json!(match request.data {

@@ -175,7 +175,7 @@ pub(super) const STATISTICS_HEAD: [(&str, Align); 10] = [
     ("empty", Align::Right),
     ("full", Align::Right),
     ("held at most", Align::Right),
-    ("syncs: files, directories, file systems", Align::Right),
+    ("files/dirs/fs synced", Align::Right),
     ("p50", Align::Right),
     ("p99", Align::Right),
     ("max", Align::Right),
@@ -190,6 +190,11 @@ pub(super) fn statistics_row(cell: &Value) -> Option<Vec<String>> {
     });
     let report = &runs.get(runs.len() / 2)?["report"];
     let (fifo, sync) = (&report["fifo"], &report["sync"]);
+    // Without a sync there is no latency, and the report has zeros.
+    let latency = |field: &str| match sync["max_seconds"].as_f64() {
+        Some(max) if max > 0.0 => time(&sync[field]),
+        _ => "-".into(),
+    };
     fifo.is_object().then(|| {
         vec![
             word(&cell["mode"]).to_owned()
@@ -202,14 +207,14 @@ pub(super) fn statistics_row(cell: &Value) -> Option<Vec<String>> {
             number(&fifo["full"]),
             bytes(fifo["held_max_bytes"].as_f64().unwrap_or(0.0)),
             format!(
-                "{}, {}, {}",
+                "{}/{}/{}",
                 number(&sync["file_syncs"]),
                 number(&sync["directory_syncs"]),
                 number(&sync["fs_syncs"])
             ),
-            time(&sync["p50_seconds"]),
-            time(&sync["p99_seconds"]),
-            time(&sync["max_seconds"]),
+            latency("p50_seconds"),
+            latency("p99_seconds"),
+            latency("max_seconds"),
         ]
     })
 }

@@ -51,6 +51,7 @@ impl Observer for Watcher<'_> {
 /// Looks at the FIFO until the sender of its monitor is gone.
 fn sample(monitors: &mpsc::Receiver<fifo::Monitor>, began: Instant) -> Thinned<(f64, u64)> {
     let mut fill = Thinned::new(POINTS);
+    fill.push((0.0, 0));
     let Ok(monitor) = monitors.recv() else {
         return fill;
     };

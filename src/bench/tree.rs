@@ -67,6 +67,30 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Objects and bytes that it comes to, roughly: enough to see what is far too large without counting it out.
+    fn estimate(&self) -> (u64, u64) {
+        match self {
+            Self::Bigtree {
+                levels: [a, b, c],
+                files,
+                size,
+            }
+            | Self::Forest {
+                levels: [a, b, c],
+                files,
+                size,
+            } => {
+                let lowest = a.saturating_mul(*b).saturating_mul(*c);
+                let files = lowest.saturating_mul(*files);
+                (files.saturating_add(lowest), files.saturating_mul(*size))
+            }
+            // The smallest mean that random sizes come to in practice.
+            Self::LinuxLike { files } => (*files, files.saturating_mul(8192)),
+        }
+    }
+}
+
 /// What is to be made.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -371,6 +395,10 @@ impl Drop for Unfinished<'_> {
 /// begun is then removed.
 pub fn run(request: &Request, setup: &Setup, watch: &mut dyn Watch) -> Result<Value, Error> {
     let about = disk::about(&request.dir).map_err(system("use", &request.dir))?;
+    let (objects, bytes) = request.shape.estimate();
+    // Half of it, as it is an estimate; the exact check follows.
+    let objects = if request.archive { 1 } else { objects / 2 };
+    place::refuse_full(&request.dir, &about, bytes / 2, objects)?;
     let counts = counts(request, setup)?;
     let name = request.shape.name();
     let written = if request.archive {
