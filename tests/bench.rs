@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Ran, Workdir, fixture, has, has_gnu_tar, is_root, tree};
+use crate::support::{Ran, Workdir, fixture, has, has_gnu_tar, is_root, source_dir, tree};
 
 fn command(work: &Workdir, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_durastar-bench"));
@@ -340,6 +340,21 @@ fn a_page_is_well_formed_and_needs_nothing_from_elsewhere() {
     }
     assert!(!page.contains("<b>"));
     assert_well_formed(&page);
+    let manual =
+        fs::read_to_string(source_dir().join("man/durastar-bench.1")).expect("a manual page");
+    for file in words.iter().filter(|word| word.ends_with(".json")) {
+        for field in read(&work.path(file))
+            .as_object()
+            .expect("an object")
+            .keys()
+        {
+            let row = format!("\n.B {field}\n");
+            assert!(
+                manual.contains(&row),
+                "the manual page does not tell of {field} in {file}"
+            );
+        }
+    }
     // The same as tables.
     let ran = bench(&work, &words[..4]);
     ran.quiet();
@@ -348,7 +363,8 @@ fn a_page_is_well_formed_and_needs_nothing_from_elsewhere() {
 
 /// Every element that is opened is closed, in the order of XML; elements without contents are those of HTML.
 fn assert_well_formed(page: &str) {
-    let mut open: Vec<&str> = Vec::new();
+    // What the style stands in.
+    let mut open = vec!["html", "head"];
     let mut rest = page.split_once("</style>").expect("a style").1;
     while let Some((_, after)) = rest.split_once('<') {
         let (tag, after) = after.split_once('>').expect("a tag that ends");
@@ -359,7 +375,7 @@ fn assert_well_formed(page: &str) {
             .next()
             .expect("a name");
         if tag.starts_with('/') {
-            assert_eq!(open.pop().unwrap_or("head"), name, "in {open:?}");
+            assert_eq!(open.pop(), Some(name), "in {open:?}");
         } else if !tag.ends_with('/') {
             open.push(name);
         }
