@@ -184,7 +184,8 @@ pub(super) fn bars(
         Line::Heading(_) => longest,
     });
     let longest = if longest > 0.0 { longest } else { 1.0 };
-    let left: u32 = if above { 4 } else { 190 };
+    // Room for half a tick's label, or for the bars' own.
+    let left: u32 = if above { 14 } else { 190 };
     draw((wide, high), label, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin_right(if above { 62 } else { 84 })
@@ -215,7 +216,11 @@ pub(super) fn bars(
             match line {
                 Line::Heading(text) => {
                     let style = bold(Ink::Text);
-                    area.draw(&Text::new(text.clone(), (4, top + row - 10), style))?;
+                    area.draw(&Text::new(
+                        text.clone(),
+                        (if above { left as i32 } else { 4 }, top + row - 10),
+                        style,
+                    ))?;
                 }
                 Line::Bar(bar) => {
                     let (half, end) = (if above { 7 } else { 9 }, bar.first + bar.second);
@@ -239,7 +244,7 @@ pub(super) fn bars(
                         ])?;
                     }
                     let (at, style) = if above {
-                        ((4, top + 12), font(13.0, Ink::Text, HPos::Left))
+                        ((left as i32, top + 12), font(13.0, Ink::Text, HPos::Left))
                     } else {
                         (
                             (left as i32 - 10, middle),
@@ -314,7 +319,7 @@ pub(super) fn over_time(
             .y_label_formatter(&|value| format(*value))
             .draw()?;
         for one in series {
-            let style = one.ink.stand_in().stroke_width(2);
+            let style = one.ink.stand_in().stroke_width(1);
             chart.draw_series(LineSeries::new(one.points.iter().copied(), style))?;
         }
         Ok(())

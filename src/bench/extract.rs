@@ -374,7 +374,7 @@ fn results(cells: &[Cell]) -> Value {
             let unsafe_median = cells
                 .iter()
                 .find(|other| alike(cell, other) && !other.variant.syncs())
-                .and_then(|other| wall(other))
+                .and_then(wall)
                 .map(|summary| summary.median);
             result(cell, unsafe_median)
         })

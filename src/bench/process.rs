@@ -57,13 +57,13 @@ impl Control {
     }
 
     /// Waits for a child that may be killed meanwhile.
-    fn wait(&self, child: &Child) -> io::Result<(ExitStatus, Usage, Instant)> {
+    fn wait(&self, child: Child) -> io::Result<(ExitStatus, Usage, Instant)> {
         *self.child() = Some(child.id());
         if self.stopped() {
             // The end was asked for between the start and the line above.
             let _ = process::kill_group(child.id());
         }
-        let waited = process::wait_for_end(child);
+        let waited = process::wait_for_end(&child);
         let ended = Instant::now();
         // From here on its number may become another's.
         *self.child() = None;
@@ -157,7 +157,7 @@ pub(super) fn run(
             (kept, total, Instant::now())
         });
         let stderr = scope.spawn(move || drain(stderr));
-        let waited = control.wait(&child);
+        let waited = control.wait(child);
         (
             waited,
             stdout.join().unwrap_or_else(|_| (Vec::new(), 0, began)),

@@ -120,23 +120,20 @@ fn left_out(result: &Value, text: &mut String) {
 }
 
 /// Cells of one site and one archive.
-pub(super) fn cells<'a>(
-    result: &'a Value,
-    site: usize,
-    archive: usize,
-) -> impl Iterator<Item = &'a Value> {
+pub(super) fn cells(result: &Value, site: usize, archive: usize) -> impl Iterator<Item = &Value> {
     items(&result["cells"])
         .iter()
         .filter(move |cell| cell["site"] == site && cell["archive"] == archive)
 }
 
-/// Rows of the table of an extraction: tool, median, min, max, sync after, stable after, safe/unsafe, what limited it.
+/// Rows of the table of an extraction: tool, the time until all is stable, its own time, what safety
+/// costs, what limited it. The most important stands first, as a telephone shows only the beginning of a wide table.
 pub(super) const EXTRACT_HEAD: [(&str, Align); 8] = [
     ("tool", Align::Left),
+    ("stable after", Align::Right),
     ("median", Align::Right),
     ("min", Align::Right),
     ("max", Align::Right),
-    ("stable after", Align::Right),
     ("waited for storage", Align::Right),
     ("safe/unsafe", Align::Right),
     ("limited by", Align::Left),
@@ -158,10 +155,10 @@ pub(super) fn extract_row(cell: &Value) -> Vec<String> {
     let ratio = cell["ratio_safe_unsafe"].as_f64();
     vec![
         word(&cell["label"]).to_owned(),
+        stable,
         time(&wall["median"]),
         time(&wall["min"]),
         time(&wall["max"]),
-        stable,
         time(&cell["sync_share_seconds"]["median"]),
         ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}")),
         word(&cell["limited_by"]).to_owned(),

@@ -36,12 +36,14 @@ pub fn wait_for_end(child: &Child) -> io::Result<()> {
     }
 }
 
-/// Takes note of a child's end. It must not be waited for through `child` afterwards.
+/// Waits for a child's end and takes note of it: its number may then become another's.
 ///
 /// # Errors
 /// It is no child of this process, or was waited for already.
-pub fn reap(child: &Child) -> io::Result<(ExitStatus, Usage)> {
+pub fn reap(child: Child) -> io::Result<(ExitStatus, Usage)> {
     let number = number(child.id())?;
+    // Dropping it neither waits nor kills.
+    drop(child);
     loop {
         let mut status = 0;
         // SAFETY: all bits zero are a valid rusage, which the call fills in.
@@ -107,10 +109,9 @@ mod tests {
     fn a_child_ends_with_its_status_and_its_usage() {
         let child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
         wait_for_end(&child).unwrap();
-        let (status, usage) = reap(&child).unwrap();
+        let (status, usage) = reap(child).unwrap();
         assert_eq!(status.code(), Some(3));
         assert!(usage.resident_max_bytes > 0);
-        reap(&child).unwrap_err();
     }
 
     #[test]
@@ -121,7 +122,7 @@ mod tests {
         let child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
         kill_group(child.id()).unwrap();
         wait_for_end(&child).unwrap();
-        assert_eq!(reap(&child).unwrap().0.signal(), Some(9));
+        assert_eq!(reap(child).unwrap().0.signal(), Some(9));
     }
 
     #[test]

@@ -47,8 +47,9 @@ impl<W: Write> Watch for Progress<W> {
             return;
         }
         let mut line = String::new();
-        if total > 0 {
-            line = format!("{:3}% ", done * 100 / total);
+        // Without a total nothing can be said of the rest.
+        if let Some(percent) = (done * 100).checked_div(total) {
+            line = format!("{percent:3}% ");
             if let Some(left) = left(self.began.elapsed(), done, total) {
                 line.push_str(&left);
             }
