@@ -5,7 +5,7 @@
 //! ```text
 //!  1 cli (the program's)  words of the command line  -> Plan    the last place that knows a dialect
 //!  2 engine               Plan                       -> threads started, members taken one by one, Outcome
-//!  3 filter               compressed bytes           -> plain bytes, on the reader's thread
+//!  3 volume, filter       files, compressed bytes    -> plain bytes, on the reader's thread
 //!  4 fifo (a crate)       put: the reader's thread; get: the engine's
 //!  5 format               plain bytes, read in place -> Members with their data in spans
 //!  6 select               Member                     -> wanted or not, under which name
@@ -18,7 +18,8 @@
 //!
 //! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `bench` (the room
 //! of the second program, durastar-bench) uses `engine`, `render`, `format`, `disk` and `sys`, `engine` may use all but
-//! `bench`, `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, and the others use nothing.
+//! `bench`, `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, `volume` uses `sys`, and
+//! the others use nothing.
 //! `tests/house.rs` holds this against the code. The file system is reached through [`disk`] only, the rest of the system
 //! through [`sys`].
 //!
@@ -48,3 +49,4 @@ pub mod render;
 pub mod select;
 pub mod stats;
 pub mod sys;
+pub mod volume;

@@ -10,11 +10,13 @@ use crate::support::source_dir;
 const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
-const USES: [(&str, &[&str]); 16] = [
+const USES: [(&str, &[&str]); 17] = [
     ("bench", &["engine", "render", "format", "disk", "sys"]),
     (
         "engine",
-        &["extract", "select", "format", "filter", "disk", "sys"],
+        &[
+            "extract", "select", "format", "filter", "volume", "disk", "sys",
+        ],
     ),
     ("extract", &["select", "commit", "disk", "sys"]),
     ("commit", &["disk"]),
@@ -22,6 +24,7 @@ const USES: [(&str, &[&str]); 16] = [
     ("select", &[]),
     ("format", &[]),
     ("filter", &[]),
+    ("volume", &["sys"]),
     ("disk", &[]),
     ("sys", &[]),
     ("error", &["member"]),

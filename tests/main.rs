@@ -8,6 +8,7 @@ mod extract;
 mod filter;
 mod house;
 mod support;
+mod volume;
 
 /// A module that nobody lists here would never run.
 #[test]

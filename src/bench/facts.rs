@@ -206,6 +206,7 @@ pub(super) fn plan(setup: &Setup, archive: &Path, into: &Path) -> Plan {
             fifo_bytes: FIFO_BYTES,
             ignore_zeros: false,
             seek: Seek::Auto,
+            multi_volume: None,
         },
         directories: vec![into.to_path_buf()],
         selection: Selection::default(),
@@ -225,6 +226,7 @@ pub(super) fn plan(setup: &Setup, archive: &Path, into: &Path) -> Plan {
             selinux: false,
             file_flags: false,
             no_directories: false,
+            make_holes: false,
         },
         durability: Durability {
             mode: DurabilityMode::Group,
