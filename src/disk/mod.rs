@@ -3,7 +3,7 @@
 //! Whatever touches files does so through [`Disk`], relative to a directory handle and a last component that is never
 //! followed when it is a symbolic link: there are no joined paths that somebody could bend in between. [`Os`] is the
 //! real one; [`Faulty`] wraps another and fails chosen calls, so that every error can be played; [`Timed`] tells how long each
-//! sync took. [`about`] says what a directory lies on.
+//! sync took. [`about()`] says what a directory lies on.
 
 mod about;
 mod directory;
