@@ -140,6 +140,22 @@ pub enum Condition {
     ReplacedDirectoryLink,
     /// The member's kind cannot be made here (a socket), or it was left out as the plan says.
     Unsupported(&'static str),
+    /// What is in the way could not be renamed out of it.
+    NoBackup(io::Error),
+    /// The command that got the member's contents ended with a status other than 0.
+    CommandFailed {
+        /// Its process.
+        process: u32,
+        /// Its exit status.
+        status: i32,
+    },
+    /// The command that got the member's contents was ended by a signal.
+    CommandKilled {
+        /// Its process.
+        process: u32,
+        /// The signal.
+        signal: i32,
+    },
     /// A name on the command line that no member has.
     NotFound,
     /// A name that was asked for is not as often in the archive as the plan wants.
@@ -376,6 +392,13 @@ impl fmt::Display for Condition {
                 f.write_str("symbolic link to a directory replaced by a directory")
             }
             Self::Unsupported(what) => write!(f, "{what} cannot be made"),
+            Self::NoBackup(cause) => write!(f, "cannot be kept under another name: {cause}"),
+            Self::CommandFailed { process, status } => {
+                write!(f, "command {process} ended with status {status}")
+            }
+            Self::CommandKilled { process, signal } => {
+                write!(f, "command {process} was ended by signal {signal}")
+            }
             Self::NotFound => f.write_str("not found in archive"),
             Self::OccurrenceNotFound => f.write_str("required occurrence not found in archive"),
             Self::OddTime { ahead, .. } if *ahead > 0 => {

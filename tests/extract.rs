@@ -366,7 +366,6 @@ fn what_is_in_the_way_is_treated_like_gnu_tar_does() {
 
 /// What GNU tar does where a directory is to be restored and something else is there.
 #[test]
-#[ignore = "--keep-newer-files asks directories nothing, --unlink-first keeps directories that are not empty"]
 fn directories_are_existing_files_too() {
     if !has_gnu_tar() {
         return;
@@ -388,7 +387,6 @@ fn directories_are_existing_files_too() {
 
 /// Rarely met, and said otherwise than by GNU tar.
 #[test]
-#[ignore = "-v does not list what --keep-newer-files skips; -C is shown joined"]
 fn corners_of_selection() {
     if !has_gnu_tar() {
         return;

@@ -7,6 +7,8 @@ mod durability;
 mod extract;
 mod filter;
 mod house;
+mod overwriting;
+mod questions;
 mod support;
 mod volume;
 

@@ -16,7 +16,7 @@ use crate::member::{Kind, Member};
 use crate::observe::{Observer, Verdict};
 use crate::plan::{
     Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract,
-    FIFO_BYTES, Job, Plan, RECORD_BYTES, Seek, Selection, SyncMethod, Volume, WINDOW_BYTES,
+    FIFO_BYTES, IdMap, Job, Plan, RECORD_BYTES, Seek, Selection, SyncMethod, Volume, WINDOW_BYTES,
     WINDOW_MEMBERS,
 };
 use crate::sys;
@@ -227,6 +227,15 @@ pub(super) fn plan(setup: &Setup, archive: &Path, into: &Path) -> Plan {
             file_flags: false,
             no_directories: false,
             make_holes: false,
+            safe_writes: false,
+            backup: None,
+            refresh: false,
+            ask_before_removing: false,
+            keep_full_directories: false,
+            announce_first: true,
+            owners: IdMap::default(),
+            groups: IdMap::default(),
+            command: None,
         },
         durability: Durability {
             mode: DurabilityMode::Group,

@@ -45,6 +45,7 @@ pub(crate) fn render(outcome: &Outcome, around: Around<'_>) -> String {
             Job::List => "list",
             Job::Extract => "extract",
             Job::ExtractToOutput => "extract-to-output",
+            Job::ExtractToCommand => "extract-to-command",
         },
         "exit_status": around.exit_status,
         "error": outcome.error.as_ref().map(error),

@@ -1,12 +1,12 @@
 //! The observer: what the library tells becomes lines, in the dialect's voice.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 use durastar::error::{Complaint, Condition, Severity};
 use durastar::member::Member;
-use durastar::observe::{Observer, Operator, Verdict};
+use durastar::observe::{Answer, Observer, Operator, Verdict};
 use durastar::plan::Job;
 use durastar::select::glob::has_wildcards;
 
@@ -38,6 +38,8 @@ pub(crate) struct Show<'a> {
     marks: gnu::voice::Marks,
     listing: Listing<'a>,
     settled: Option<SettledLog>,
+    /// Where answers to questions come from; nowhere means no.
+    pub(crate) answers: Option<Box<dyn BufRead>>,
     progress: Progress,
     checkpoint: u64,
     line: Vec<u8>,
@@ -56,6 +58,8 @@ pub(crate) struct Tally {
     pub(crate) warnings: u64,
     /// Failures by star's classes.
     pub(crate) problems: star::voice::Problems,
+    /// A failure has ended the run, as was wished.
+    pub(crate) aborted: bool,
     /// The archive does not begin with a header, and that was said.
     pub(crate) no_archive: bool,
 }
@@ -92,6 +96,7 @@ impl<'a> Show<'a> {
             marks,
             listing: Listing::new(dialect, command),
             settled,
+            answers: None,
             progress: Progress {
                 wanted: message.terminal && quiet && command.plan.job == Job::Extract,
                 members: 0,
@@ -155,6 +160,33 @@ impl<'a> Show<'a> {
         ));
     }
 
+    /// What goes where the names of members go: to standard output, unless contents go there.
+    fn tell(&self, text: &[u8]) {
+        if self.command.plan.job == Job::ExtractToOutput {
+            self.message.err_raw(text);
+        } else {
+            self.message.out(text);
+        }
+    }
+
+    /// Asks, and gives the line that comes back, without its newline; an empty one at the end of all answers.
+    fn ask(&mut self, question: &[u8]) -> Vec<u8> {
+        self.tell(question);
+        // A failure is remembered by `message`.
+        let _ = self.message.contents().flush();
+        let mut line = Vec::new();
+        let answers = self.answers.as_mut();
+        let ended = match answers.map(|answers| answers.read_until(b'\n', &mut line)) {
+            Some(Ok(count)) => count == 0,
+            Some(Err(_)) | None => true,
+        };
+        line.pop_if(|last| *last == b'\n');
+        if ended {
+            self.tell(b"\n");
+        }
+        line
+    }
+
     /// A failure outside of the engine.
     fn fail(&mut self, text: Vec<u8>) {
         self.message.err(&[Line::said(text)]);
@@ -168,10 +200,10 @@ impl Observer for Show<'_> {
         self.line.clear();
         self.listing.line(member, name, &mut self.line);
         if !self.line.is_empty() {
-            if self.command.plan.job == Job::ExtractToOutput {
-                self.message.err_raw(&self.line);
-            } else {
-                self.message.out(&self.line);
+            self.tell(&self.line);
+            if self.command.plan.job == Job::ExtractToCommand {
+                // Before anything that the command prints.
+                let _ = self.message.contents().flush();
             }
         }
         self.show_progress();
@@ -209,7 +241,41 @@ impl Observer for Show<'_> {
             };
             self.message.err(&[Line::said(text)]);
         }
+        if self.command.wishes.stop_at_failure && complaint.severity == Severity::Failure {
+            self.tally.aborted = true;
+            return Verdict::Stop;
+        }
         Verdict::Continue
+    }
+
+    fn confirm(&mut self, _member: &Member, name: &[u8]) -> Answer {
+        let yes = |line: &[u8]| matches!(line.first(), Some(b'y' | b'Y'));
+        let name = name.strip_suffix(b"/").unwrap_or(name);
+        if self.dialect == Dialect::Gnu {
+            let line = self.ask(&sentence!["extract ", self.marks.around(name), "?"]);
+            return if yes(&line) { Answer::Yes } else { Answer::No };
+        }
+        let question = sentence![voice::name(name, b""), " get ? Y(es)/N(o)/C(hange name) :"];
+        match self.ask(&question) {
+            line if yes(&line) => Answer::Yes,
+            line if matches!(line.first(), Some(b'c' | b'C')) => {
+                Answer::Rename(self.ask(b"Enter new name:"))
+            }
+            _ => Answer::No,
+        }
+    }
+
+    fn confirm_removal(&mut self, name: &[u8]) -> bool {
+        let question = sentence!["remove '", voice::name(name, b""), "' ? Y(es)/N(o) :"];
+        matches!(self.ask(&question).first(), Some(b'y' | b'Y'))
+    }
+
+    fn backed_up(&mut self, from: &[u8], to: &[u8], back: bool) {
+        if self.command.wishes.verbose > 0 {
+            let back = if back { " back" } else { "" };
+            let (from, to) = (self.marks.around(from), self.marks.around(to));
+            self.tell(&sentence!["Renaming ", from, back, " to ", to, "\n"]);
+        }
     }
 
     fn settled(&mut self, names: &mut dyn Iterator<Item = &[u8]>) {
@@ -269,12 +335,7 @@ impl Observer for Show<'_> {
         } else {
             "End of File"
         };
-        let line = format!("block {block}: ** {what} **\n");
-        if self.command.plan.job == Job::ExtractToOutput {
-            self.message.err_raw(line.as_bytes());
-        } else {
-            self.message.out(line.as_bytes());
-        }
+        self.tell(format!("block {block}: ** {what} **\n").as_bytes());
     }
 
     fn operator(&mut self) -> Option<Box<dyn Operator>> {

@@ -59,12 +59,16 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
                     ask_each(core, windows, &file_system, &loads);
                     // What is not kept open cannot be asked any more: it stays unsettled.
                     for (index, load) in &loads {
-                        proven[*index] &= load.members == 0 || windows[*index].holds();
+                        let asked = windows[*index].holds() && !load.unheld;
+                        proven[*index] &= load.members == 0 || asked;
                     }
                 }
             }
         } else {
             ask_each(core, windows, &file_system, &loads);
+            for (index, load) in &loads {
+                proven[*index] &= !load.unheld;
+            }
         }
         for (index, load) in loads {
             let window = &windows[index];
@@ -80,6 +84,7 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
             }
         }
     }
+    windows.iter().for_each(|window| window.release());
     core.count(|counters| counters.windows += 1);
 }
 

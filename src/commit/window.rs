@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Core;
@@ -72,6 +72,32 @@ struct Entry {
     name_end: usize,
     file_system: usize,
     state: State,
+    /// It has no name yet: this is told instead of the observer.
+    stage: Option<Arc<Stage>>,
+}
+
+/// Where an object stands that gets its name only once it is stable. Mode none calls it stable when it is complete.
+#[derive(Debug, Default)]
+pub struct Stage(AtomicU8);
+
+impl Stage {
+    const STABLE: u8 = 1;
+    const LOST: u8 = 2;
+
+    /// Whether it is stable (`true`), or lost and never will be; `None` while that is not known.
+    #[must_use]
+    pub fn is_stable(&self) -> Option<bool> {
+        match self.0.load(Ordering::Acquire) {
+            Self::STABLE => Some(true),
+            Self::LOST => Some(false),
+            _ => None,
+        }
+    }
+
+    fn set(&self, stable: bool) {
+        let state = if stable { Self::STABLE } else { Self::LOST };
+        self.0.store(state, Ordering::Release);
+    }
 }
 
 /// How full a window is.
@@ -91,6 +117,8 @@ struct Inner<D: Disk> {
     names: Vec<u8>,
     /// Finished members for each of `file_systems`.
     ready: Vec<u64>,
+    /// Those of `file_systems` on which files without names were closed, so that they cannot be asked.
+    unheld: HashSet<usize>,
     file_systems: Vec<Arc<FileSystem<D>>>,
     held: Vec<(usize, D::File)>,
     directories: Vec<Arc<Directory<D>>>,
@@ -113,6 +141,8 @@ pub(super) struct Window<D: Disk> {
 pub(super) struct Load<D: Disk> {
     pub(super) file_system: Arc<FileSystem<D>>,
     pub(super) members: u64,
+    /// Not all of its files can be asked.
+    pub(super) unheld: bool,
     pub(super) directories: Vec<Arc<Directory<D>>>,
     /// With the index of the member in its window.
     pub(super) files: Vec<(usize, D::File)>,
@@ -126,6 +156,7 @@ impl<D: Disk> Window<D> {
             entries: Vec::new(),
             names: Vec::new(),
             ready: Vec::new(),
+            unheld: HashSet::new(),
             file_systems: Vec::new(),
             held: Vec::new(),
             directories: Vec::new(),
@@ -187,6 +218,7 @@ impl<D: Disk> Window<D> {
             loads.push(Load {
                 file_system: Arc::clone(file_system),
                 members: inner.ready[index],
+                unheld: inner.unheld.contains(&index),
                 directories: Vec::new(),
                 files: Vec::new(),
             });
@@ -230,6 +262,7 @@ impl<D: Disk> Window<D> {
         else {
             return;
         };
+        let mut staged = 0;
         for entry in inner
             .entries
             .iter_mut()
@@ -237,11 +270,21 @@ impl<D: Disk> Window<D> {
         {
             if entry.state == State::Ready {
                 entry.state = State::Settled;
+                staged += u64::from(entry.stage.is_some());
             }
         }
-        let count = std::mem::take(&mut inner.ready[index]);
+        let count = std::mem::take(&mut inner.ready[index]) - staged;
         drop(inner);
         self.core.count(|counters| counters.settled += count);
+    }
+
+    /// Tells those that have no name yet what became of them. Once everything that can be settled is.
+    pub(super) fn release(&self) {
+        for entry in &self.lock().entries {
+            if let Some(stage) = &entry.stage {
+                stage.set(entry.state == State::Settled);
+            }
+        }
     }
 
     /// Gives the names of settled members, in archive order.
@@ -251,7 +294,7 @@ impl<D: Disk> Window<D> {
             .entries
             .iter()
             .enumerate()
-            .filter(|(_, entry)| entry.state == State::Settled)
+            .filter(|(_, entry)| entry.state == State::Settled && entry.stage.is_none())
             .map(|(index, _)| inner.name(index))
             .peekable();
         if names.peek().is_some() {
@@ -306,6 +349,8 @@ pub struct Ticket<D: Disk> {
     file_system: usize,
     entry: Option<usize>,
     action: Action,
+    /// Told at once, where no window does it.
+    stage: Option<Arc<Stage>>,
     done: bool,
 }
 
@@ -334,6 +379,7 @@ impl<D: Disk> Ticket<D> {
             file_system: 0,
             entry: None,
             action,
+            stage: None,
             done: false,
         };
         if let Some(window) = window {
@@ -350,12 +396,28 @@ impl<D: Disk> Ticket<D> {
                     name_end: inner.names.len(),
                     file_system: ticket.file_system,
                     state: State::Pending,
+                    stage: None,
                 };
                 inner.entries.push(entry);
                 ticket.entry = Some(inner.entries.len() - 1);
             }
         }
         ticket
+    }
+
+    /// What it is about has no name yet, and `stage` waits to be told.
+    pub(super) fn staged(mut self, stage: &Arc<Stage>) -> Self {
+        match (&self.window, self.entry) {
+            (Some(window), Some(entry)) => {
+                let mut inner = window.lock();
+                inner.entries[entry].stage = Some(Arc::clone(stage));
+                if self.action == Action::Close {
+                    inner.unheld.insert(self.file_system);
+                }
+            }
+            _ => self.stage = Some(Arc::clone(stage)),
+        }
+        self
     }
 
     /// The file is complete: contents and metadata. It is closed, synced or kept, as the mode says.
@@ -381,6 +443,9 @@ impl<D: Disk> Ticket<D> {
 
     fn report(&mut self, passed: bool, file: Option<D::File>) {
         self.done = true;
+        if let Some(stage) = &self.stage {
+            stage.set(passed);
+        }
         let Some(window) = &self.window else {
             return;
         };

@@ -8,14 +8,14 @@ mod source;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::disk::{Disk, Os};
 use crate::error::{Complaint, Condition, Error, Severity};
-use crate::extract::{Extractor, Request, write_out};
+use crate::extract::{Commands, Extractor, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
-use crate::member::{Event, Kind, Member, MemberStream};
-use crate::observe::{Observer, Operator, Verdict};
+use crate::member::{Event, Kind, Member, MemberStream, Timestamp};
+use crate::observe::{Answer, Observer, Operator, Verdict};
 use crate::plan::{Compression, DurabilityMode, Job, MultiVolume, Plan, Seek};
 use crate::select::{Choice, Chosen, Selector};
 use crate::stats::{Bottleneck, Stats};
@@ -135,6 +135,18 @@ impl Observer for Counting<'_> {
 
     fn directory_made(&mut self, path: &[u8], mode: u32) {
         self.observer.directory_made(path, mode);
+    }
+
+    fn confirm(&mut self, member: &Member, name: &[u8]) -> Answer {
+        self.observer.confirm(member, name)
+    }
+
+    fn confirm_removal(&mut self, name: &[u8]) -> bool {
+        self.observer.confirm_removal(name)
+    }
+
+    fn backed_up(&mut self, from: &[u8], to: &[u8], back: bool) {
+        self.observer.backed_up(from, to, back);
     }
 
     fn settled(&mut self, names: &mut dyn Iterator<Item = &[u8]>) {
@@ -315,8 +327,12 @@ impl Run<'_> {
                 run.stats.restored.members += 1;
                 Ok(())
             }),
+            Job::ExtractToCommand => self.run_commands(members, &mut selector),
             Job::ExtractToOutput => {
                 self.each_member(members, &mut selector, |run, member, chosen, members| {
+                    if run.asked(member, chosen).is_none() {
+                        return Ok(());
+                    }
                     run.observer.member(member, &chosen.name);
                     if member.kind == Kind::Continuation {
                         let complaint = Complaint::failure(&member.name, Condition::Continued);
@@ -347,6 +363,52 @@ impl Run<'_> {
         result
     }
 
+    /// The name under which a member is to be restored, as the user wants it; `None` leaves it out.
+    fn asked(&mut self, member: &Member, chosen: &Chosen) -> Option<Vec<u8>> {
+        if !self.plan.selection.ask {
+            return Some(chosen.name.clone());
+        }
+        match self.observer.confirm(member, &chosen.name) {
+            Answer::Yes => Some(chosen.name.clone()),
+            Answer::Rename(name) if !name.is_empty() => Some(name),
+            Answer::No | Answer::Rename(_) => {
+                self.stats.restored.skipped += 1;
+                None
+            }
+        }
+    }
+
+    fn run_commands<S: Source>(
+        &mut self,
+        members: &mut Members<S>,
+        selector: &mut Selector,
+    ) -> Result<(), Error> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since = since.unwrap_or(Duration::ZERO);
+        let started = Timestamp {
+            seconds: since.as_secs().cast_signed(),
+            nanos: since.subsec_nanos(),
+        };
+        let commands = Commands::new(self.plan, started)
+            .ok_or_else(|| Error::Plan("there is no command".into()))?;
+        self.each_member(members, selector, |run, member, chosen, members| {
+            let Some(name) = run.asked(member, chosen) else {
+                return Ok(());
+            };
+            run.observer.member(member, &name);
+            if member.kind != Kind::Regular {
+                return Ok(());
+            }
+            run.stats.restored.members += 1;
+            run.stats.restored.files += 1;
+            run.stats.restored.file_bytes += member.size;
+            if let Some(complaint) = commands.run(member, &name, members)? {
+                run.observer.complaint(&complaint);
+            }
+            Ok(())
+        })
+    }
+
     fn extract<S: Source, D: Disk>(
         &mut self,
         disk: &Arc<D>,
@@ -362,9 +424,16 @@ impl Run<'_> {
             }
             match self.next(members, selector) {
                 Ok(Some(Step::Take(member, chosen))) => {
+                    if self.plan.selection.ask {
+                        // The answer may take its time.
+                        extractor.before_waiting(&mut self.observer);
+                    }
+                    let Some(name) = self.asked(&member, &chosen) else {
+                        continue;
+                    };
                     let request = Request {
                         member: &member,
-                        name: &chosen.name,
+                        name: &name,
                         link: &chosen.link,
                         directory: chosen
                             .directory

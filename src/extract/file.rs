@@ -44,9 +44,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             })?,
         };
         // Only now: where open files run out, `make` waits for everything that has begun.
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, member.size);
+        let begun = self.begin(request, spot, member.size, None);
         let ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
         if is_new {
@@ -163,6 +161,10 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         let source_name = c_string(last).map_err(failure)?;
         let absolute = self.plan.selection.absolute_names && link.starts_with(b"/");
         let mut found = self.places.find(request.directory, absolute, parent, None);
+        if matches!(found, Err(Blocked::Reserved)) {
+            self.settle_pending(observer);
+            found = self.places.find(request.directory, absolute, parent, None);
+        }
         if found.as_ref().is_err_and(Blocked::is_for_want_of_files) {
             self.relieve(observer);
             found = self.places.find(request.directory, absolute, parent, None);
@@ -170,29 +172,46 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         let source = match found {
             Ok(source) => source,
             Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
-            Err(Blocked::Leaves) => {
-                return Err(Complaint::failure(&spot.shown, Condition::LeavesDestination).into());
+            Err(blocked) => {
+                return Err(blocked.complaint_for(&spot.shown, Operation::Link).into());
             }
         };
+        let waiting = self.places.reserved(source.identity(), &source_name);
+        let waiting = waiting.map(std::ffi::CStr::to_owned);
+        let source_name = waiting.clone().unwrap_or(source_name);
         let stat = self
             .disk
             .stat_at(&source.handle, &source_name)
             .map_err(failure)?;
+        let name = spot.becomes.as_ref().unwrap_or(&spot.name);
         let is_itself = self
             .disk
-            .stat_at(&spot.directory.handle, &spot.name)
+            .stat_at(&spot.directory.handle, name)
             .is_ok_and(|there| there.identity() == stat.identity());
+        let brings_its_own = spot.becomes.is_some()
+            && waiting.is_none()
+            && request.member.stored > 0
+            && (stat.size, stat.mtime) != (request.member.size, request.member.mtime);
+        if is_itself && spot.becomes.is_some() && !brings_its_own {
+            let begun = self.committer.begin(request.name, &spot.directory, 0);
+            begun.map_err(failure)?.finish();
+            return Ok(());
+        }
+        if brings_its_own {
+            // What is there is another file, which may not be changed under its name: this becomes one of its own.
+            return self.regular(request, spot, stream, observer);
+        }
         // Linked to itself, under whatever spelling, it is there already; removing it first would lose it.
         if !is_itself {
             self.make(spot, Operation::Link, Some(link), observer, |disk, at| {
                 disk.link(&source.handle, &source_name, at, &spot.name)
             })?;
         }
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, request.member.stored);
+        let begun = self.begin(request, spot, request.member.stored, waiting.as_deref());
         let ticket = begun.map_err(failure)?;
-        if request.member.stored == 0 || stat.kind != FileKind::Regular {
+        // Where no file may change under its name, one that is there under that name is not written into again.
+        let is_whole = spot.becomes.is_some() && waiting.is_none();
+        if request.member.stored == 0 || stat.kind != FileKind::Regular || is_whole {
             ticket.finish();
             return Ok(());
         }

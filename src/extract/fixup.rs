@@ -15,7 +15,7 @@ use super::extras::Extras;
 use super::place::{Blocked, Places};
 use super::restore::{self, Attributes};
 use crate::commit::{Committer, Ticket};
-use crate::disk::{Directory, Disk, Target};
+use crate::disk::{Directory, Disk, Target, errno};
 use crate::error::{Complaint, Condition, Operation};
 use crate::observe::Inbox;
 
@@ -180,6 +180,11 @@ impl Blocked {
             Self::System(Operation::Open, cause) => Complaint::system(name, operation, cause),
             Self::System(operation, cause) => Complaint::system(name, operation, cause),
             Self::Leaves => Complaint::failure(name, Condition::LeavesDestination),
+            // Nothing is by the time that this is said.
+            Self::Reserved => {
+                let cause = std::io::Error::from_raw_os_error(errno::EBUSY);
+                Complaint::system(name, operation, cause)
+            }
         }
     }
 }

@@ -30,6 +30,8 @@ pub(super) enum Blocked {
     System(Operation, io::Error),
     /// It leads out of the destination.
     Leaves,
+    /// Something that has still its temporary name is to stand there.
+    Reserved,
 }
 
 impl Blocked {
@@ -98,6 +100,8 @@ pub(super) struct Places<D: Disk> {
     last: Option<Arc<Directory<D>>>,
     /// Links made in this run that are never followed: directory and name.
     refused_links: HashSet<(u64, u64, Box<[u8]>)>,
+    /// Names that are about to be taken, with the temporary name of what will take them: directory and name.
+    reserved: HashMap<(u64, u64, Box<[u8]>), CString>,
 }
 
 impl<D: Disk> Places<D> {
@@ -135,6 +139,7 @@ impl<D: Disk> Places<D> {
             clock: 0,
             last: None,
             refused_links: HashSet::new(),
+            reserved: HashMap::new(),
         })
     }
 
@@ -144,13 +149,23 @@ impl<D: Disk> Places<D> {
         base: usize,
         absolute: bool,
         path: &[u8],
-        mut make: Option<MakeMissing<'_, D>>,
+        make: Option<MakeMissing<'_, D>>,
     ) -> Result<Arc<Directory<D>>, Blocked> {
         let base = if absolute {
             self.open_absolute()?
         } else {
             base
         };
+        self.walk(base, path, make, true)
+    }
+
+    fn walk(
+        &mut self,
+        base: usize,
+        path: &[u8],
+        mut make: Option<MakeMissing<'_, D>>,
+        keep: bool,
+    ) -> Result<Arc<Directory<D>>, Blocked> {
         if let Some(last) = &self.last
             && last.base == base
             && *last.path == *path
@@ -186,10 +201,27 @@ impl<D: Disk> Places<D> {
                 make.as_mut(),
             )?;
             current = Arc::new(next);
-            self.keep(&current);
+            if keep {
+                self.keep(&current);
+            }
         }
-        self.last = Some(Arc::clone(&current));
+        if keep {
+            self.last = Some(Arc::clone(&current));
+        }
         Ok(current)
+    }
+
+    /// The same for a directory that was found before; names that are reserved meanwhile still stand for what they did.
+    pub(super) fn find_again(
+        &mut self,
+        base: usize,
+        path: &[u8],
+    ) -> Result<Arc<Directory<D>>, Blocked> {
+        let reserved = std::mem::take(&mut self.reserved);
+        // What is reserved must not come to be among the handles that are kept.
+        let found = self.walk(base, path, None, reserved.is_empty());
+        self.reserved = reserved;
+        found
     }
 
     /// Opens one component, following a link if that is allowed, making a directory if it is missing.
@@ -202,6 +234,9 @@ impl<D: Disk> Places<D> {
         make: Option<&mut MakeMissing<'_, D>>,
     ) -> Result<Directory<D>, Blocked> {
         let name = c_string(name).map_err(system(Operation::Open))?;
+        if self.reserved(current.identity(), &name).is_some() {
+            return Err(Blocked::Reserved);
+        }
         let handle = match self.disk.open_dir(&current.handle, &name) {
             Err(error) if error.raw_os_error() == Some(errno::ENOENT) => {
                 let Some(make) = make else {
@@ -294,6 +329,13 @@ impl<D: Disk> Places<D> {
                 }
             }
             let component = c_string(component).map_err(system(Operation::Open))?;
+            if !self.reserved.is_empty() {
+                let stat = self.disk.stat_dir(&current);
+                let stat = stat.map_err(system(Operation::Stat))?;
+                if self.reserved(stat.identity(), &component).is_some() {
+                    return Err(Blocked::Reserved);
+                }
+            }
             current = match open(&current, &component) {
                 Ok(next) => next,
                 Err(error) if is_link_error(&error) => {
@@ -318,6 +360,42 @@ impl<D: Disk> Places<D> {
             .insert((at.device, at.inode, name.to_bytes().into()));
     }
 
+    /// The object called `temporary` gets this name later.
+    pub(super) fn reserve(&mut self, (device, inode): (u64, u64), name: &CStr, temporary: &CStr) {
+        self.reserved
+            .insert((device, inode, name.to_bytes().into()), temporary.into());
+    }
+
+    /// The temporary name of the last object that is to get this name.
+    pub(super) fn reserved(&self, (device, inode): (u64, u64), name: &CStr) -> Option<&CStr> {
+        if self.reserved.is_empty() {
+            return None;
+        }
+        self.reserved
+            .get(&(device, inode, name.to_bytes().into()))
+            .map(CString::as_c_str)
+    }
+
+    /// The object called `temporary` has got the name, or never will.
+    pub(super) fn release(&mut self, at: (u64, u64), name: &CStr, temporary: &CStr) {
+        if self.reserved(at, name) == Some(temporary) {
+            self.reserved.remove(&(at.0, at.1, name.to_bytes().into()));
+        }
+    }
+
+    /// What stood there has another name now.
+    pub(super) fn renamed(&mut self, at: (u64, u64), from: &CStr, to: &CStr) {
+        self.allow_link(at, to);
+        if !self.refused_links.is_empty()
+            && self
+                .refused_links
+                .remove(&(at.0, at.1, from.to_bytes().into()))
+        {
+            self.refused_links
+                .insert((at.0, at.1, to.to_bytes().into()));
+        }
+    }
+
     /// Something other than a refused link stands there now.
     pub(super) fn allow_link(&mut self, (device, inode): (u64, u64), name: &CStr) {
         if !self.refused_links.is_empty() {
@@ -332,6 +410,22 @@ impl<D: Disk> Places<D> {
             .iter()
             .chain(&self.absolute)
             .any(|root| root.directory.identity() == identity)
+    }
+
+    /// Forgets every handle if this path has led to a directory: something else gets its name.
+    pub(super) fn replaced(&mut self, base: usize, path: &[u8]) {
+        let leads = |known: &[u8]| {
+            known
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        if self
+            .cache
+            .keys()
+            .any(|(other, known)| *other == base && leads(known))
+        {
+            self.forget();
+        }
     }
 
     /// Forgets every handle: a directory or a link was removed or replaced, or open files have run out.

@@ -1,5 +1,7 @@
 //! The extractor on real directories, with members made by hand and failures on demand.
 
+mod staging;
+
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
@@ -16,8 +18,8 @@ use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::member::{Event, Extent, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Observer, Verdict};
 use crate::plan::{
-    Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract, Job,
-    Plan, Seek, Selection, SyncMethod, Volume,
+    Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract,
+    IdMap, Job, Plan, Seek, Selection, SyncMethod, Volume,
 };
 
 const EIO: i32 = libc::EIO;
@@ -138,6 +140,15 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             file_flags: false,
             make_holes: false,
             no_directories: false,
+            safe_writes: false,
+            backup: None,
+            refresh: false,
+            ask_before_removing: false,
+            keep_full_directories: false,
+            announce_first: false,
+            owners: IdMap::default(),
+            groups: IdMap::default(),
+            command: None,
         },
         durability: Durability {
             mode,

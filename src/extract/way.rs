@@ -57,6 +57,23 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                 },
             )
         };
+        // What could not be made is told with a link's target, also where something else was in the way.
+        let in_full = |refusal| match refusal {
+            Refusal::Complaint(Complaint {
+                condition:
+                    Condition::System {
+                        cause,
+                        operation: failed,
+                        ..
+                    },
+                ..
+            }) if failed == operation => failure(cause).into(),
+            other => other,
+        };
+        if let Some(name) = &spot.becomes {
+            let ready = self.before_making(spot, name, operation, observer);
+            ready.map_err(in_full)?;
+        }
         Self::changing(&mut self.committer, &mut self.fixups, &spot.directory).map_err(failure)?;
         let mut attempts = 0;
         loop {
@@ -78,7 +95,8 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                         let cause = std::io::Error::from_raw_os_error(errno::EISDIR);
                         return Err(failure(cause).into());
                     }
-                    _ => self.clear_way(spot, operation)?,
+                    _ if spot.becomes.is_some() => return Err(failure(error).into()),
+                    _ => self.clear_way(spot, operation, observer).map_err(in_full)?,
                 },
                 Some(errno::EMFILE | errno::ENFILE) if attempts < 2 => self.relieve(observer),
                 _ => return Err(failure(error).into()),
@@ -105,6 +123,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         &mut self,
         spot: &Spot<D>,
         operation: Operation,
+        observer: &mut dyn Observer,
     ) -> Result<(), Refusal> {
         let directory = &spot.directory.handle;
         let stat = match self.disk.stat_at(directory, &spot.name) {
@@ -112,6 +131,11 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             Err(error) if error.raw_os_error() == Some(errno::ENOENT) => return Ok(()),
             Err(cause) => return Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
         };
+        self.ask_removal(spot, operation, observer)?;
+        if matches!(stat.kind, FileKind::Directory | FileKind::Symlink) {
+            // It may hold, or lead to, something that has no name yet.
+            self.settle_pending(observer);
+        }
         self.places
             .allow_link(spot.directory.identity(), &spot.name);
         let result = if stat.kind == FileKind::Directory {
@@ -137,6 +161,11 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         };
         match result {
             Err(error) if error.raw_os_error() == Some(errno::ENOENT) => Ok(()),
+            Err(error)
+                if remove::is_not_empty(&error) && self.plan.extract.keep_full_directories =>
+            {
+                Err(Refusal::Silent)
+            }
             // GNU tar says what it could not make, and why: what is there is a directory with something in it.
             Err(error)
                 if error.raw_os_error() == Some(errno::ENOTEMPTY)
@@ -148,6 +177,36 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             Err(cause) => Err(Complaint::system(&spot.shown, Operation::Remove, cause).into()),
             Ok(()) => Ok(()),
         }
+    }
+
+    /// The user may want to keep what is there.
+    pub(super) fn ask_removal(
+        &mut self,
+        spot: &Spot<D>,
+        operation: Operation,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        if !self.plan.extract.ask_before_removing {
+            return Ok(());
+        }
+        self.executor.flush();
+        if observer.confirm_removal(&spot.shown) {
+            return Ok(());
+        }
+        let cause = std::io::Error::from_raw_os_error(errno::EEXIST);
+        Err(Complaint::system(&spot.shown, operation, cause).into())
+    }
+
+    /// Where only what exists is restored, everything else is passed over.
+    pub(super) fn refuse_new(&self, spot: &Spot<D>) -> Result<(), Refusal> {
+        let identity = spot.directory.identity();
+        let is_new = self.plan.extract.refresh
+            && self.places.reserved(identity, &spot.name).is_none()
+            && self
+                .disk
+                .stat_at(&spot.directory.handle, &spot.name)
+                .is_err();
+        if is_new { Err(Refusal::Silent) } else { Ok(()) }
     }
 
     /// A destination, and what a name that ends in `..` stands for, are never removed with what they hold.

@@ -39,6 +39,14 @@ pub fn umask() -> u32 {
         .unwrap_or(0o022)
 }
 
+/// Sets the process's umask.
+pub fn set_umask(mask: u32) {
+    // SAFETY: umask(2) takes any value, touches no memory and cannot fail.
+    unsafe {
+        libc::umask(mask & 0o777);
+    }
+}
+
 /// Raises the soft limit of open files to the hard one and gives back the limit now in force.
 ///
 /// Mode group keeps the files of a window open, and 1024, the usual soft limit, is one window.
@@ -79,6 +87,14 @@ pub fn reset_sigpipe() {
     // SAFETY: SIG_DFL is a valid disposition for SIGPIPE, and no handler is installed that this could race with.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
+/// Makes a write to a pipe that nobody reads an error again.
+pub fn ignore_sigpipe() {
+    // SAFETY: SIG_IGN is a valid disposition for SIGPIPE, and no handler is installed that this could race with.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
 }
 

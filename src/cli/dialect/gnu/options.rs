@@ -10,6 +10,7 @@ use durastar::plan::{
 use durastar::select::names;
 use durastar::sys::signal;
 
+use crate::cli::idmap::Whose;
 use crate::cli::number;
 use crate::cli::option::Category::{
     Archive, Attributes, Matching as Patterns, Operation, Other, Output, Overwriting, Selection,
@@ -454,19 +455,19 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     ),
     refused(Overwriting, "W", &["verify"], Value::None, READS_ONLY),
     // Output stream.
-    refused(
+    flag(
         Output,
         "",
         &["ignore-command-error"],
-        Value::None,
-        "there is no --to-command",
+        "the exit status of --to-command's program does not matter",
+        || Setting::IgnoreStatus(true),
     ),
-    refused(
+    flag(
         Output,
         "",
         &["no-ignore-command-error"],
-        Value::None,
-        "there is no --to-command",
+        "a status other than 0 of that program is a failure (default)",
+        || Setting::IgnoreStatus(false),
     ),
     flag(
         Output,
@@ -476,20 +477,31 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::ToOutput,
     )
     .more("What -v prints then goes to standard error."),
-    refused(
+    valued(
         Output,
         "",
         &["to-command"],
-        Value::Required("COMMAND"),
-        "-O writes to a pipe",
+        "COMMAND",
+        "give the contents of each regular file to COMMAND",
+        |line| Ok(Setting::ToCommand(line.to_vec())),
+    )
+    .more(
+        "The shell /bin/sh runs COMMAND once for each, with the contents as its standard input and what is known of the \
+         member in the environment: TAR_FILENAME and TAR_REALNAME (the name after renaming), TAR_FILETYPE (f), TAR_MODE \
+         (octal), TAR_SIZE (bytes), TAR_MTIME, TAR_ATIME and TAR_CTIME (seconds since 1970, with decimals), TAR_UID, \
+         TAR_GID, TAR_UNAME, TAR_GNAME, TAR_ARCHIVE, TAR_FORMAT (v7, ustar, gnu, posix or star), TAR_VOLUME, \
+         TAR_BLOCKING_FACTOR and TAR_VERSION (durastar's). Nothing else is restored. -O wins over it.",
     ),
     // Attributes.
-    refused(
+    optional(
         Attributes,
-        "",
         &["atime-preserve"],
-        Value::Optional("METHOD"),
-        READS_ONLY,
+        "METHOD",
+        "accepted: it is about files that are archived",
+        |word| match word {
+            None | Some(b"replace" | b"system") => Ok(Setting::Always),
+            Some(_) => Err(Bad::OneOf(&["replace", "system"])),
+        },
     ),
     refused(Attributes, "", &["clamp-mtime"], Value::None, READS_ONLY),
     flag(
@@ -506,13 +518,15 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("NAME"),
         READS_ONLY,
     ),
-    refused(
+    valued(
         Attributes,
         "",
         &["group-map"],
-        Value::Required("FILE"),
-        READS_ONLY,
-    ),
+        "FILE",
+        "groups become others, as FILE says",
+        |name| Ok(Setting::IdMap(Whose::Group, name.to_vec())),
+    )
+    .more("As --owner-map, for groups."),
     refused(
         Attributes,
         "",
@@ -534,12 +548,12 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "do not restore modification times",
         || Setting::NoTimes,
     ),
-    refused(
+    flag(
         Attributes,
         "",
         &["no-delay-directory-restore"],
-        Value::None,
-        "directories always get mode and times at the end",
+        "accepted: directories always get mode and times at the end",
+        || Setting::Always,
     ),
     flag(
         Attributes,
@@ -569,12 +583,18 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("NAME"),
         READS_ONLY,
     ),
-    refused(
+    valued(
         Attributes,
         "",
         &["owner-map"],
-        Value::Required("FILE"),
-        READS_ONLY,
+        "FILE",
+        "owners become others, as FILE says",
+        |name| Ok(Setting::IdMap(Whose::Owner, name.to_vec())),
+    )
+    .more(
+        "A line of FILE is OLD NEW; OLD is a name or +NUMBER, NEW a name, +NUMBER or NAME:NUMBER; # begins a comment. Names \
+         have to be known to the system. On extraction it holds for the number that a member would get otherwise, \
+         which is its name's where the system knows that; GNU tar does nothing with it there. Listings stay as they are.",
     ),
     flag(
         Attributes,
@@ -880,7 +900,19 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || named(CompressionFormat::Compress),
     ),
     // Local files.
-    refused(Overwriting, "", &["backup"], Value::Optional("CONTROL"), ""),
+    optional(
+        Overwriting,
+        &["backup"],
+        "CONTROL",
+        "keep what is in the way of a member under another name",
+        |word| Ok(Setting::Backup(word.map(<[u8]>::to_vec))),
+    )
+    .more(
+        "CONTROL is simple or never (a suffix is added), numbered or t (.~1~, .~2~ and so on are added), existing or nil \
+         (numbered where there are numbered ones, simple otherwise), none or off. Without it the environment variable \
+         VERSION_CONTROL decides, or else it is existing. Comes before all rules about files that are there; \
+         directories are never renamed.",
+    ),
     refused(
         Selection,
         "",
@@ -894,9 +926,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "K",
         &["starting-file"],
         "MEMBER",
-        "pass over everything before MEMBER",
+        "MEMBER, and of other names only members after it",
         |name| Ok(Setting::StartingAt(name.to_vec())),
-    ),
+    )
+    .more("MEMBER itself counts as a name that is asked for, so without others it alone is restored, as with GNU tar 1.34."),
     valued(
         Selection,
         "",
@@ -927,7 +960,15 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::AbsoluteNames,
     )
     .more("An archive can then write anywhere."),
-    refused(Overwriting, "", &["suffix"], Value::Required("STRING"), ""),
+    valued(
+        Overwriting,
+        "",
+        &["suffix"],
+        "STRING",
+        "what is added to the name of a simple backup (~); implies --backup",
+        |suffix| Ok(Setting::BackupSuffix(suffix.to_vec())),
+    )
+    .more("The environment variable SIMPLE_BACKUP_SUFFIX sets the default."),
     // Renaming.
     valued(
         Selection,
@@ -1099,12 +1140,16 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         warning,
     )
     .more("all, none, and the keywords of GNU tar."),
-    refused(
+    flag(
         Output,
         "w",
         &["interactive", "confirmation"],
-        Value::None,
-        "",
+        "ask before each member is restored",
+        || Setting::Ask,
+    )
+    .more(
+        "An answer that begins with y means yes. Answers come from standard input, or from the terminal when the archive \
+         comes from there. Listing asks nothing.",
     ),
     flag(Attributes, "o", &[], "the same as --no-same-owner", || {
         Setting::SameOwner(false)

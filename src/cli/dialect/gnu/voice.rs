@@ -53,7 +53,8 @@ impl Marks {
         }
     }
 
-    fn around(self, text: &[u8]) -> Vec<u8> {
+    /// The text between them.
+    pub(crate) fn around(self, text: &[u8]) -> Vec<u8> {
         sentence![self.open, name(text, b""), self.close]
     }
 }
@@ -135,6 +136,26 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
                 ]),
                 not_recoverable,
             ],
+            Bad::NoWord { words, ambiguous } => {
+                let mut lines = vec![
+                    Line::said(sentence![
+                        if *ambiguous { "ambiguous" } else { "invalid" },
+                        " argument ",
+                        marks.around(value),
+                        " for ",
+                        marks.around(option.as_bytes())
+                    ]),
+                    Line::plain("Valid arguments are:"),
+                ];
+                lines.extend(words.iter().map(|synonyms| {
+                    let around = synonyms.iter().map(|word| marks.around(word.as_bytes()));
+                    Line::plain(sentence![
+                        "  - ",
+                        around.collect::<Vec<_>>().join(&b", "[..])
+                    ])
+                }));
+                lines
+            }
             Bad::OneOf(valid) => {
                 let mut lines = vec![
                     Line::said(sentence![
@@ -196,6 +217,12 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
                 not_recoverable,
             ]
         }
+        UsageError::MapFile(problems) => problems
+            .iter()
+            .cloned()
+            .map(Line::said)
+            .chain([Line::said("errors reading map file"), not_recoverable])
+            .collect(),
         UsageError::ArgumentsInEnvironment(variable) => {
             with_help(format!("non-option arguments in {variable}").into_bytes())
         }
@@ -256,7 +283,11 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
                 }
                 (_, Some(target)) => sentence![" to ", name(target, b"")],
             };
-            about(&sentence![cannot(*operation), target, ": ", cause(why)])
+            let warning = match complaint.severity {
+                Severity::Warning => "Warning: ",
+                Severity::Failure => "",
+            };
+            about(&sentence![warning, cannot(*operation), target, ": ", cause(why)])
         }
         // Ours are counted from 0, GNU tar's from 1.
         Condition::LoneZeroBlock(block) => format!("A lone zero block at {}", block + 1).into_bytes(),
@@ -301,6 +332,15 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
             b"Symbolic link to a directory replaced by a directory (--keep-directory-symlink keeps it)",
         ),
         Condition::Unsupported(what) => about(format!("Cannot make a {what}, skipped").as_bytes()),
+        Condition::NoBackup(why) => about(
+            format!("Was unable to backup this file: {}", cause(why)).as_bytes(),
+        ),
+        Condition::CommandFailed { process, status } => {
+            format!("{process}: Child returned status {status}").into_bytes()
+        }
+        Condition::CommandKilled { process, signal } => {
+            format!("{process}: Child terminated on signal {signal}").into_bytes()
+        }
         Condition::NotFound => about(b"Not found in archive"),
         Condition::OccurrenceNotFound => about(b"Required occurrence not found in archive"),
         Condition::OddTime { time, ahead } => about(odd_time(*time, *ahead).as_bytes()),

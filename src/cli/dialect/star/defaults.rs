@@ -21,6 +21,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> Result<(Plan, Rules), UsageError> {
     };
     plan.extract.secure_links = set("STAR_SECURE_LINKS").as_deref() != Some(b"N");
     plan.extract.atime = true;
+    plan.extract.announce_first = false;
     if let Some(size) = set("STAR_FIFOSIZE") {
         plan.archive.fifo_bytes = number::star(&size, 1)
             .and_then(|size| usize::try_from(size).ok())
@@ -36,6 +37,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> Result<(Plan, Rules), UsageError> {
     rules.tape_by_default = false;
     rules.several_volumes = true;
     rules.newer_wins = true;
+    rules.safe_writes = "-install";
     rules.list_option = "list=";
     Ok((plan, rules))
 }

@@ -243,7 +243,12 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     refused(Selection, "F", &[], Value::None, ""),
     refused(Selection, "S", &[], Value::None, ""),
     refused(Selection, "hL", &["pax-L", "pax-H", "pax-P"], Value::None, READS_ONLY),
-    refused(Selection, "w", &["pax-i", "uncond-rename"], Value::None, ""),
+    flag(Selection, "w", &[], "ask before each member, which may also be renamed", || Setting::Ask)
+        .more(
+            "Answers are y, n (or an empty line) and c for another name, which is asked for then. They come from standard \
+             input, or from the terminal when the archive comes from there.",
+        ),
+    refused(Selection, "", &["pax-i", "uncond-rename"], Value::None, "-w asks"),
     refused(Selection, "I", &[], Value::None, "it is obsolete in star too"),
     refused(Selection, "", &["newest", "newest-file", "newest_file"], Value::None, ""),
     refused(Selection, "", &["level", "tardumps", "dumpdate", "fs-name"], Value::Required("X"), READS_ONLY),
@@ -308,7 +313,14 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "accepted: files without write permission are replaced like others",
         || Setting::Always,
     ),
-    refused(Overwriting, "", &["ask-remove", "ask_remove"], Value::None, ""),
+    flag(
+        Overwriting,
+        "",
+        &["ask-remove", "ask_remove"],
+        "ask before anything that is in the way is removed",
+        || Setting::AskBeforeRemoving,
+    )
+    .more("Answers come from where those of -w come from; a member whose way is not cleared counts as an error."),
     flag(
         Overwriting,
         "",
@@ -320,15 +332,27 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "With -U -remove-first directories of the archive are emptied too before they are restored. The directory that \
          is extracted into is not, and nothing on other file systems is removed.",
     ),
-    refused(Overwriting, "", &["keep-nonempty-dirs"], Value::None, ""),
-    refused(
+    flag(
+        Overwriting,
+        "",
+        &["keep-nonempty-dirs", "keep_nonempty_dirs"],
+        "leave out members in whose way a directory is that is not empty, without a message",
+        || Setting::KeepFullDirectories,
+    ),
+    flag(
         Overwriting,
         "",
         &["refresh", "refresh-old-files", "refresh_old_files"],
-        Value::None,
-        "",
+        "restore only what is there already, make nothing new",
+        || Setting::Refresh,
     ),
-    refused(Overwriting, "", &["install"], Value::None, ""),
+    flag(
+        Overwriting,
+        "",
+        &["install"],
+        "the same as --safe-writes",
+        || Setting::SafeWrites,
+    ),
     refused(
         Overwriting,
         "",
@@ -445,7 +469,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     refused(Output, "", &["pax-ls", "prinodes"], Value::None, ""),
     refused(Output, "", &["no-dirslash"], Value::None, READS_ONLY),
     refused(Output, "", &["diffopts"], Value::Required("LIST"), READS_ONLY),
-    refused(Output, "e", &["data-change-warn"], Value::None, ""),
+    flag(Output, "e", &[], "the first failure ends the run, with exit status 253", || {
+        Setting::StopAtFailure
+    }),
+    refused(Output, "", &["data-change-warn"], Value::None, READS_ONLY),
     refused(Output, "", &["errctl"], Value::Required("FILE"), ""),
     refused(Output, "", &["debug"], Value::None, ""),
     refused(Output, "", &["xdebug", "xd"], Value::Required("N"), ""),

@@ -40,7 +40,7 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
         UsageError::BadValue { option, value, bad } => match bad {
             Bad::Value(what) => sentence![what, " '", name(value, b""), "'."],
             Bad::Usage(what) | Bad::Fatal(what) => what.clone().into_bytes(),
-            Bad::Style => sentence!["Bad value '", name(value, b""), "'."],
+            Bad::Style | Bad::NoWord { .. } => sentence!["Bad value '", name(value, b""), "'."],
             Bad::OneOf(valid) => sentence![
                 "Bad value '",
                 name(value, b""),
@@ -78,6 +78,10 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
         } => {
             usage = false;
             sentence![cause(why), ". Cannot open '", name(file, b""), "'."]
+        }
+        UsageError::MapFile(problems) => {
+            usage = false;
+            problems.join(&b"; "[..])
         }
         UsageError::ArgumentsInEnvironment(variable) | UsageError::Environment(variable, _) => {
             format!("Bad value of {variable}.").into_bytes()

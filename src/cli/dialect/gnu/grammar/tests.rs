@@ -46,6 +46,7 @@ fn sample(name: &str) -> &'static str {
         "quoting-style" => "c",
         "totals" => "USR1",
         "warning" => "no-timestamp",
+        "atime-preserve" => "system",
         _ => "word",
     }
 }
