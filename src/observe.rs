@@ -89,6 +89,10 @@ pub trait Observer {
     /// So many records were read since the start; called when the number grows, at most once a member.
     fn records(&mut self, _records: u64) {}
 
+    /// The FIFO that the archive passes through, before the first member; not called where it is read without one. Its
+    /// fill may be looked at from any thread while the run goes on.
+    fn fifo(&mut self, _monitor: fifo::Monitor) {}
+
     /// The end of the archive was reached: the number of the first zero block there, or of the block after the last one
     /// where `zeros` says that there is none.
     fn ended(&mut self, _block: u64, _zeros: bool) {}

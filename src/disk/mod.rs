@@ -2,11 +2,14 @@
 //!
 //! Whatever touches files does so through [`Disk`], relative to a directory handle and a last component that is never
 //! followed when it is a symbolic link: there are no joined paths that somebody could bend in between. [`Os`] is the
-//! real one; [`Faulty`] wraps another and fails chosen calls, so that every error can be played.
+//! real one; [`Faulty`] wraps another and fails chosen calls, so that every error can be played; [`Timed`] tells how long each
+//! sync took. [`about()`] says what a directory lies on.
 
+mod about;
 mod directory;
 mod fault;
 mod os;
+mod timed;
 
 use std::ffi::{CStr, CString};
 use std::fmt::Debug;
@@ -15,9 +18,11 @@ use std::path::Path;
 
 use crate::member::Timestamp;
 
+pub use about::{About, about, forget, forget_all};
 pub use directory::Directory;
 pub use fault::{Call, Faulty};
 pub use os::Os;
+pub use timed::{SyncCall, Timed};
 
 /// The error numbers that callers tell apart.
 pub mod errno {

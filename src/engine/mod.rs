@@ -157,6 +157,10 @@ impl Observer for Counting<'_> {
         self.observer.records(records);
     }
 
+    fn fifo(&mut self, monitor: fifo::Monitor) {
+        self.observer.fifo(monitor);
+    }
+
     fn operator(&mut self) -> Option<Box<dyn Operator>> {
         self.observer.operator()
     }
@@ -203,6 +207,7 @@ impl Run<'_> {
             }
             Err(file) => {
                 let (source, reader) = source::start(&self.plan.archive, file)?;
+                self.observer.fifo(source.monitor());
                 let mut members = Members::new(source, self.options());
                 let mut result = self.work(disk, &mut members, reader.name(), output);
                 if result.is_ok() {

@@ -25,6 +25,11 @@ pub(super) struct RingSource {
 }
 
 impl RingSource {
+    /// The ring's figures, for whoever wants to look while it runs.
+    pub(super) fn monitor(&self) -> fifo::Monitor {
+        self.get.monitor()
+    }
+
     fn may_sleep(&mut self, n: usize) {
         if self.get.would_wait(n)
             && let Some(hook) = &mut self.hook
