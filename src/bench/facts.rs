@@ -148,7 +148,7 @@ struct Counts<'a> {
 }
 
 impl Observer for Counts<'_> {
-    fn member(&mut self, member: &Member, _name: &[u8]) {
+    fn member(&mut self, member: &Member, _name: &[u8], _link: &[u8]) {
         self.about.members += 1;
         if member.kind == Kind::Regular {
             self.about.files += 1;
