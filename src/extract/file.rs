@@ -1,5 +1,6 @@
 //! Members with contents: regular files, and hard links that bring some.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +9,7 @@ use super::extents::Extents;
 use super::extras::Extras;
 use super::place::{Blocked, c_string};
 use super::{Extractor, PIECE_BYTES, Refusal, Request, Spot};
-use crate::disk::{Access, Disk, FileKind};
+use crate::disk::{Access, Directory, Disk, FileKind, Stat};
 use crate::error::{Complaint, Condition, Error, Operation};
 use crate::member::{Extent, Member, MemberStream};
 use crate::observe::Observer;
@@ -52,10 +53,14 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         if is_new {
             let directory = &spot.directory;
             if !directory.keeps_mode(first_mode) || born.is_none() {
-                let stat = self.disk.stat_file(&file);
-                let stat =
-                    stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
-                directory.learn(first_mode, &stat);
+                match self.disk.stat_file(&file) {
+                    Ok(stat) => directory.learn(first_mode, &stat),
+                    Err(cause) => {
+                        ticket.fail(&file);
+                        let complaint = Complaint::system(&spot.shown, Operation::Stat, cause);
+                        return Err(complaint.into());
+                    }
+                }
             }
             if attributes.owner == directory.owner_at_birth() {
                 attributes.owner = None;
@@ -177,25 +182,28 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             .stat_at(&source.handle, &source_name)
             .map_err(failure)?;
         let is_itself = self
-            .disk
-            .stat_at(&spot.directory.handle, &spot.name)
-            .is_ok_and(|there| there.identity() == stat.identity());
+            .there(spot)?
+            .is_some_and(|there| there.identity() == stat.identity());
         // Linked to itself, under whatever spelling, it is there already; removing it first would lose it.
         if !is_itself {
             self.make(spot, Operation::Link, Some(link), observer, |disk, at| {
                 disk.link(&source.handle, &source_name, at, &spot.name)
             })?;
         }
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, request.member.stored);
-        let ticket = begun.map_err(failure)?;
-        if request.member.stored == 0 || stat.kind != FileKind::Regular {
+        let begun = self.committer.begin_link(
+            request.name,
+            &spot.directory,
+            request.member.stored,
+            stat.identity(),
+        );
+        let Some(ticket) = begun.map_err(failure)? else {
+            let what = Condition::Other("the file it is linked to has failed".into());
+            return Err(Complaint::failure(&spot.shown, what).into());
+        };
+        if !self.wants_contents(request.member, &source, &source_name, &stat)? {
             ticket.finish();
             return Ok(());
         }
-        // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
-        self.executor.drain();
         let file = self
             .disk
             .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
@@ -215,5 +223,24 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             .map_err(Refusal::Fatal)?;
         self.executor.drain();
         Ok(())
+    }
+    /// Whether the contents that a hard link brings along (pax, star -link-data) have to be written. Where the file has
+    /// that size they are there, and cutting them off could only lose them. Other names than the one it is linked to
+    /// may lie outside the destination: what they show must not change.
+    fn wants_contents(
+        &mut self,
+        member: &Member,
+        source: &Directory<D>,
+        name: &CStr,
+        stat: &Stat,
+    ) -> Result<bool, Refusal> {
+        if member.stored == 0 || stat.kind != FileKind::Regular || stat.links > 1 {
+            return Ok(false);
+        }
+        // They may still be under way under the other name.
+        self.executor.drain();
+        let stat = self.disk.stat_at(&source.handle, name);
+        let stat = stat.map_err(|cause| Complaint::system(&member.name, Operation::Stat, cause))?;
+        Ok(stat.size != member.size)
     }
 }

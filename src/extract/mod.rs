@@ -293,12 +293,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let spot = self.spot(request, observer)?;
         self.refuse_not_newer(&spot, member)?;
         observer.member(member, request.name);
-        if self.plan.extract.existing == Existing::RemoveFirst
-            && self
-                .disk
-                .stat_at(&spot.directory.handle, &spot.name)
-                .is_ok()
-        {
+        if self.plan.extract.existing == Existing::RemoveFirst && self.there(&spot)?.is_some() {
             self.clear_way(&spot, Operation::Remove)?;
         }
         self.warn_of_odd_time(request, observer);
@@ -512,6 +507,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             extras.as_deref(),
         ) {
             ticket.finish();
+        } else {
+            ticket.fail_inode(stat.identity());
         }
         Ok(())
     }
@@ -519,6 +516,15 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     fn stat(&self, spot: &Spot<D>) -> Result<Stat, Refusal> {
         let stat = self.disk.stat_at(&spot.directory.handle, &spot.name);
         Ok(stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?)
+    }
+
+    /// What stands there, if anything does. That it cannot be seen is no reason to take it for absent, and to remove it.
+    fn there(&self, spot: &Spot<D>) -> Result<Option<Stat>, Refusal> {
+        match self.disk.stat_at(&spot.directory.handle, &spot.name) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => Ok(None),
+            Err(cause) => Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
+        }
     }
 
     fn symlink(
@@ -592,7 +598,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let member = request.member;
         let spot = self.spot(request, observer)?;
         let is_destination = spot.path.is_empty();
-        let mut there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
+        let mut there = self.there(&spot)?;
         if let (
             Existing::KeepNotOlder {
                 directories: true,
