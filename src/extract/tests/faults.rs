@@ -121,8 +121,10 @@ fn prepared() -> (TempDir, PathBuf) {
     (scratch, d)
 }
 
-/// What is there under a name: kind, mode, owner, size, time and contents.
-fn state(path: &Path) -> Option<(u32, (u32, u32), u64, i64, Vec<u8>)> {
+/// What is there under a name: kind and mode, owner, size, time and contents.
+type State = (u32, (u32, u32), u64, i64, Vec<u8>);
+
+fn state(path: &Path) -> Option<State> {
     let stat = fs::symlink_metadata(path).ok()?;
     let kind = stat.file_type();
     let contents = if kind.is_symlink() {
@@ -146,7 +148,7 @@ fn state(path: &Path) -> Option<(u32, (u32, u32), u64, i64, Vec<u8>)> {
     ))
 }
 
-type States = BTreeMap<Vec<u8>, Option<(u32, (u32, u32), u64, i64, Vec<u8>)>>;
+type States = BTreeMap<Vec<u8>, Option<State>>;
 
 fn states(d: &Path, members: &[(Member, Vec<u8>)]) -> States {
     let name = |member: &Member| member.name.clone();
@@ -208,13 +210,13 @@ fn shares(members: &[(Member, Vec<u8>)], name: &[u8]) -> BTreeSet<Vec<u8>> {
     all
 }
 
-/// How many times a call fails: once, or from then on for ever.
+/// A call that fails.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     call: Call,
+    /// How often it is made before.
     at: u64,
     errno: i32,
-    for_ever: bool,
 }
 
 fn check(
@@ -359,17 +361,12 @@ fn whatever_call_fails_is_told_and_costs_no_other_member() {
                         if for_ever && (turn + index) % 3 != 0 {
                             continue;
                         }
-                        let fault = Fault {
-                            call,
-                            at,
-                            errno,
-                            for_ever,
-                        };
+                        let fault = Fault { call, at, errno };
                         let rule = move |made, count| {
                             let due = count == at || (for_ever && count > at);
                             (made == call && due).then_some(errno)
                         };
-                        let what = format!("{mode:?} {existing:?} {fault:?}");
+                        let what = format!("{mode:?} {existing:?} {fault:?}, for ever: {for_ever}");
                         let jobs = if index % 2 == 0 { 1 } else { 3 };
                         let ran = run(mode, existing, promise, jobs, &members, rule);
                         check(fault, &what, &members, &whole, ran);
