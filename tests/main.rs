@@ -5,6 +5,7 @@ mod dialect_star;
 mod durability;
 mod extract;
 mod filter;
+mod hostile;
 mod house;
 mod support;
 

@@ -293,7 +293,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let spot = self.spot(request, observer)?;
         self.refuse_not_newer(&spot, member)?;
         observer.member(member, request.name);
-        if self.plan.extract.existing == Existing::RemoveFirst && self.there(&spot)?.is_some() {
+        // A hard link looks first whether it is to itself.
+        if self.plan.extract.existing == Existing::RemoveFirst
+            && member.kind != Kind::HardLink
+            && self.there(&spot)?.is_some()
+        {
             self.clear_way(&spot, Operation::Remove)?;
         }
         self.warn_of_odd_time(request, observer);

@@ -295,7 +295,7 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         Condition::ReplacedDirectoryLink => about(
             b"Symbolic link to a directory replaced by a directory (--keep-directory-symlink keeps it)",
         ),
-        Condition::Unsupported(what) => about(format!("Cannot make a {what}, skipped").as_bytes()),
+        Condition::Unsupported(what) => about(format!("Cannot make {what}, skipped").as_bytes()),
         Condition::NotFound => about(b"Not found in archive"),
         Condition::OccurrenceNotFound => about(b"Required occurrence not found in archive"),
         Condition::OddTime { time, ahead } => about(odd_time(*time, *ahead).as_bytes()),
