@@ -271,6 +271,12 @@ impl Sandbox {
         Ran::from(command.output().expect("it runs"))
     }
 
+    /// As we are and from a file; as an ordinary user, if we are root, and from a pipe.
+    fn ways(&self) -> Vec<(Option<u32>, bool)> {
+        let last = self.users().pop().expect("us at least");
+        vec![(None, false), (last, true)]
+    }
+
     fn users(&self) -> Vec<Option<u32>> {
         if is_root() && has("setpriv") {
             vec![None, Some(65534)]
@@ -288,36 +294,34 @@ impl Sandbox {
         archives: &[Vec<u8>],
         right: impl Fn(&Path),
     ) {
-        for uid in self.users() {
-            for piped in [false, true] {
-                self.fresh(uid, before);
-                let outside = self.state();
-                for archive in archives {
-                    let ran = self.extract(uid, piped, words, archive);
-                    let who = format!("{what}, uid {uid:?}, pipe {piped}: {}", ran.stderr);
-                    assert_eq!(ran.signal, None, "{who}");
-                    assert!(matches!(ran.code, Some(0 | 2)), "{who}: {:?}", ran.code);
-                    assert!(!ran.stderr.contains("panicked"), "{who}");
-                    assert_eq!(self.state(), outside, "{who}");
-                }
-                let d = self.path("a/d");
-                if !words.contains(&"-O") && !words.iter().any(|word| word.starts_with("--strip")) {
-                    let below = if words.contains(&"--one-top-level=top") {
-                        "top/"
-                    } else {
-                        ""
-                    };
-                    for (name, contents) in [("ok-before", "before\n"), ("ok-after", "after\n")] {
-                        let found = fs::read_to_string(d.join(format!("{below}{name}")));
-                        assert_eq!(
-                            found.ok().as_deref(),
-                            Some(contents),
-                            "{what}, {uid:?}: {name}"
-                        );
-                    }
-                }
-                right(&d);
+        for (uid, piped) in self.ways() {
+            self.fresh(uid, before);
+            let outside = self.state();
+            for archive in archives {
+                let ran = self.extract(uid, piped, words, archive);
+                let who = format!("{what}, uid {uid:?}, pipe {piped}: {}", ran.stderr);
+                assert_eq!(ran.signal, None, "{who}");
+                assert!(matches!(ran.code, Some(0 | 2)), "{who}: {:?}", ran.code);
+                assert!(!ran.stderr.contains("panicked"), "{who}");
+                assert_eq!(self.state(), outside, "{who}");
             }
+            let d = self.path("a/d");
+            if !words.contains(&"-O") && !words.iter().any(|word| word.starts_with("--strip")) {
+                let below = if words.contains(&"--one-top-level=top") {
+                    "top/"
+                } else {
+                    ""
+                };
+                for (name, contents) in [("ok-before", "before\n"), ("ok-after", "after\n")] {
+                    let found = fs::read_to_string(d.join(format!("{below}{name}")));
+                    assert_eq!(
+                        found.ok().as_deref(),
+                        Some(contents),
+                        "{what}, {uid:?}: {name}"
+                    );
+                }
+            }
+            right(&d);
         }
     }
 

@@ -4,9 +4,11 @@ mod dialect_gnu;
 mod dialect_star;
 mod durability;
 mod extract;
+mod faults;
 mod filter;
 mod hostile;
 mod house;
+mod roundtrip;
 mod support;
 
 /// A module that nobody lists here would never run.

@@ -415,6 +415,91 @@ fn nothing_outside_the_destination_is_reached() {
     }
 }
 
+/// Before each call that sets something by name, somebody puts a link in the place of what was just made.
+#[test]
+fn nothing_is_set_through_a_link_that_took_the_place_of_an_object() {
+    for failing in [
+        Call::SetMode,
+        Call::SetTimes,
+        Call::SetOwner,
+        Call::SetAttribute,
+    ] {
+        let (scratch, d) = scratch();
+        let victim = scratch.path().join("victim");
+        fs::write(&victim, "untouched").unwrap();
+        fs::set_permissions(&victim, fs::Permissions::from_mode(0o640)).unwrap();
+        let before = fs::metadata(&victim).unwrap();
+        let mut fifo = Member::new(Kind::Fifo, b"pipe");
+        (fifo.mode, fifo.mtime.seconds) = (0o4666, 1);
+        (fifo.uid, fifo.gid) = (12_345, 12_345);
+        fifo.records.push(crate::member::Record {
+            key: b"SCHILY.xattr.trusted.evil".to_vec(),
+            value: b"1".to_vec(),
+        });
+        let mut plan = plan(&d, DurabilityMode::None);
+        plan.extract.same_owner = crate::sys::is_superuser();
+        plan.extract.xattrs = Some(crate::plan::XattrSelection {
+            include: vec![crate::plan::Pattern {
+                wildcards: true,
+                ..crate::plan::Pattern::literal(b"*")
+            }],
+            exclude: Vec::new(),
+        });
+        let pipe = d.join("pipe");
+        let disk = trusted(move |call, _| {
+            if call == failing {
+                drop(fs::remove_file(&pipe));
+                std::os::unix::fs::symlink("../victim", &pipe).unwrap();
+            }
+            None
+        });
+        restore(&plan, &[(fifo, Vec::new())], &disk);
+        let after = fs::metadata(&victim).unwrap();
+        assert_eq!(
+            (
+                before.mode(),
+                before.uid(),
+                before.mtime_nsec(),
+                before.ctime_nsec()
+            ),
+            (
+                after.mode(),
+                after.uid(),
+                after.mtime_nsec(),
+                after.ctime_nsec()
+            ),
+            "{failing:?}"
+        );
+    }
+}
+
+/// Somebody moves a directory out of the destination while a link that climbs is followed through it.
+#[test]
+fn a_directory_that_is_moved_away_leads_nobody_out() {
+    for at in 0..12 {
+        let (scratch, d) = scratch();
+        let outside = scratch.path().join("outside");
+        fs::create_dir_all(outside.join("target")).unwrap();
+        fs::create_dir_all(d.join("a/b/c")).unwrap();
+        fs::create_dir(d.join("target")).unwrap();
+        std::os::unix::fs::symlink("a/b/c/../../../target", d.join("l")).unwrap();
+        let (from, to) = (d.join("a/b"), outside.join("b"));
+        let disk = trusted(move |call, count| {
+            if call == Call::OpenDir && count == at {
+                fs::rename(&from, &to).unwrap();
+            }
+            None
+        });
+        restore(&plan(&d, DurabilityMode::None), &[file("l/f", b"1")], &disk);
+        assert_eq!(
+            fs::read_dir(outside.join("target")).unwrap().count(),
+            0,
+            "{at}"
+        );
+        assert!(!scratch.path().join("target").exists());
+    }
+}
+
 #[test]
 fn mode_each_syncs_each_file_and_each_directory_once() {
     let (_scratch, d) = scratch();
