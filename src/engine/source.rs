@@ -14,6 +14,7 @@ use crate::filter::{self, Choice, Decoder};
 use crate::format::{Source, SwapRead, is_byte_swapped};
 use crate::plan::{Archive, Compression, CompressionFormat, Volume};
 use crate::stats;
+use crate::sys::cores;
 
 /// The consumer's end of the ring, as a parser wants it.
 pub(super) struct RingSource {
@@ -226,7 +227,7 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
 fn fill(put: fifo::Put, input: Box<dyn Read + Send>, choice: &Choice) -> ReaderReport {
     let start = Instant::now();
     let mut report = ReaderReport::default();
-    let mut decoder = match filter::decoder(input, choice) {
+    let mut decoder = match filter::decoder_with(input, choice, workers()) {
         Ok(decoder) => decoder,
         Err(error) => {
             put.fail(error);
@@ -244,6 +245,15 @@ fn fill(put: fifo::Put, input: Box<dyn Read + Send>, choice: &Choice) -> ReaderR
         Err(error) => report.error = Some(error),
     }
     report
+}
+
+/// All cores decode, where the format lets them. The memory is what is left to bzip2 only, which needs little of it: xz
+/// would need 40 MiB for each thread, and the whole is to stay small.
+fn workers() -> filter::Workers {
+    filter::Workers {
+        threads: u32::try_from(cores().get()).unwrap_or(u32::MAX),
+        memory_bytes: 0,
+    }
 }
 
 /// Looks at the first block, which tells whether the archive's bytes stand in pairs the wrong way round.
