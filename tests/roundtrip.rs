@@ -65,8 +65,19 @@ fn holes(root: &Path) -> Vec<u64> {
         .into()
 }
 
-fn compare(what: &str, expected: &Path, found: &Path) {
+fn compare(what: &str, original: &Path, expected: &Path, found: &Path) {
     let (mut theirs, mut ours) = (tree(expected), tree(found));
+    // Where members of a directory come late GNU tar leaves it with the time at which they were made.
+    let original = tree(original);
+    for (name, object) in &mut theirs {
+        let (Some(right), Some(found)) = (original.get(name), ours.get(name)) else {
+            continue;
+        };
+        let is_now = object.mtime.0 > 1_700_000_000 && object.mode & 0o170_000 == 0o040_000;
+        if is_now && found.mtime.0 == right.mtime.0 {
+            object.mtime = found.mtime;
+        }
+    }
     // GNU tar leaves the time of the destination, which is set only at the end, to later members.
     theirs.remove(&b""[..]);
     ours.remove(&b""[..]);
@@ -137,11 +148,15 @@ fn a_tree_with_everything_in_it_comes_back_as_gnu_tar_brings_it() {
     };
     for archive in archives {
         for user in users {
-            // An ordinary user's GNU tar cannot restore an attribute of a file that is read-only.
+            // There an ordinary user's GNU tar fails at a file that is read-only and has an attribute.
+            if user.is_some() && archive.starts_with("bsd") {
+                continue;
+            }
+            // An ordinary user's GNU tar cannot restore an attribute or ACL of a file that is read-only.
             let extras: &[&str] = if user.is_none() {
                 &["--xattrs", "--xattrs-include=*", "--acls"]
             } else {
-                &["--acls"]
+                &[]
             };
             let restore = |program: &Path, out: &str, more: &[String]| {
                 let to = work.dir(out);
@@ -189,13 +204,23 @@ fn a_tree_with_everything_in_it_comes_back_as_gnu_tar_brings_it() {
                 let ran = restore(&program, &out, &more);
                 let what = format!("{archive} {user:?} {mode} {jobs}");
                 assert_eq!(lines(&ran), lines(&expected), "{what}");
-                compare(&what, &work.path("expected"), &work.path(&out));
+                compare(
+                    &what,
+                    &work.path("in"),
+                    &work.path("expected"),
+                    &work.path(&out),
+                );
                 work.sh(&format!("chmod -R u+rwx {out}; rm -rf {out}"));
             }
             if archive == "posix" && user.is_none() && is_root() {
                 // It writes a FIFO with two names twice.
                 work.sh("rm expected/dir/fifo2; ln expected/fifo expected/dir/fifo2; touch -d @1 expected/dir; touch -r in/dir expected/dir");
-                compare("GNU tar itself", &work.path("in"), &work.path("expected"));
+                compare(
+                    "GNU tar itself",
+                    &work.path("in"),
+                    &work.path("in"),
+                    &work.path("expected"),
+                );
             }
             work.sh("chmod -R u+rwx expected; rm -rf expected");
         }
