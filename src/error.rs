@@ -109,8 +109,10 @@ pub enum Condition {
     BadHeader(u64),
     /// An extended header cannot be understood; what is wrong with it.
     BadExtension(String),
-    /// A header field holds no number, or one that cannot be used; which field.
+    /// A member's number cannot be used here; which field.
     BadField(&'static str),
+    /// A header field holds no number, or one that cannot be used; which field, and why.
+    BadNumber(&'static str, NumberFault),
     /// A typeflag that nobody knows, taken as a regular file.
     UnknownTypeflag(u8),
     /// The archive ends in the middle of this member.
@@ -161,8 +163,104 @@ pub enum Condition {
         /// The last of them in the archive, or one after it.
         last: Vec<u8>,
     },
+    /// A volume of a set is not the one that is wanted, or not quite.
+    Volume(VolumeFault),
+    /// The member began on a volume that was not read.
+    Continued,
     /// Anything else, in words (lower case, no full stop).
     Other(String),
+}
+
+/// Why a header field is no number that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NumberFault {
+    /// There is something else; without the NULs at its end.
+    Text(Vec<u8>),
+    /// Octal digits of a number that is too large.
+    Octal(Vec<u8>),
+    /// A number that the field cannot mean.
+    Range(i64),
+    /// A binary number that is too large.
+    Binary,
+}
+
+impl fmt::Display for NumberFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "'{}' is no number", text.escape_ascii()),
+            Self::Octal(digits) => write!(f, "{} is too large", digits.escape_ascii()),
+            Self::Range(number) => write!(f, "{number} is out of range"),
+            Self::Binary => f.write_str("a binary number that is too large"),
+        }
+    }
+}
+
+/// What is wrong with a volume that was to continue a set.
+#[derive(Debug)]
+pub enum VolumeFault {
+    /// It cannot be opened.
+    Open(io::Error),
+    /// It is empty.
+    Empty,
+    /// It goes on with another member than the one that is not complete.
+    NotContinued,
+    /// It goes on with a member of which only the beginning of the name is known. That is taken for the same.
+    NameCut,
+    /// What it holds of the member and what came before are not the whole; in bytes.
+    Size {
+        /// The whole.
+        total: u64,
+        /// What it says it holds of it, with what comes on volumes behind it.
+        size: u64,
+        /// Where it says that begins.
+        offset: u64,
+    },
+    /// It goes on at another place in the member; in bytes.
+    Sequence {
+        /// The whole.
+        total: u64,
+        /// What is missing of it.
+        left: u64,
+        /// Where the volume begins.
+        offset: u64,
+    },
+    /// Its volume header has another number.
+    Number {
+        /// The number that is wanted.
+        wanted: u64,
+        /// Its own.
+        found: u64,
+    },
+    /// Its volume header says that it belongs to another set.
+    OtherSet,
+}
+
+impl fmt::Display for VolumeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(cause) => write!(f, "cannot open: {cause}"),
+            Self::Empty => f.write_str("this volume is empty"),
+            Self::NotContinued => f.write_str("not continued on this volume"),
+            Self::NameCut => f.write_str("possibly continued on this volume, the name is cut"),
+            Self::Size {
+                total,
+                size,
+                offset,
+            } => write!(f, "wrong size: {total} is not {size} + {offset}"),
+            Self::Sequence {
+                total,
+                left,
+                offset,
+            } => write!(
+                f,
+                "volume out of sequence: {total} - {left} is not {offset}"
+            ),
+            Self::Number { wanted, found } => {
+                write!(f, "this is volume {found}, volume {wanted} is wanted")
+            }
+            Self::OtherSet => f.write_str("this volume belongs to another set"),
+        }
+    }
 }
 
 /// How bad a problem is.
@@ -244,6 +342,9 @@ impl fmt::Display for Condition {
             Self::BadHeader(block) => write!(f, "skipping to next header after block {block}"),
             Self::BadExtension(what) => write!(f, "malformed extended header: {what}"),
             Self::BadField(field) => write!(f, "bad value in header field {field}"),
+            Self::BadNumber(field, fault) => {
+                write!(f, "bad value in header field {field}: {fault}")
+            }
             Self::UnknownTypeflag(flag) => {
                 write!(
                     f,
@@ -252,6 +353,8 @@ impl fmt::Display for Condition {
                 )
             }
             Self::UnexpectedEnd => f.write_str("unexpected end of archive"),
+            Self::Volume(fault) => fault.fmt(f),
+            Self::Continued => f.write_str("continued from another volume"),
             Self::Decompression(what) | Self::Other(what) => f.write_str(what),
             Self::PrefixRemoved { prefix, link } => write!(
                 f,
@@ -350,6 +453,12 @@ pub enum Error {
     },
     /// The compressed data cannot be decompressed; the decompressor's words.
     Decompression(String),
+    /// A further volume is wanted and there is none; its number, from 1. Whoever was asked for it has said why.
+    NoVolume(u64),
+    /// The program that was to bring the next volume failed; the program as it was given, or what it gave.
+    VolumeScript(Vec<u8>),
+    /// The file that holds the number of the volume holds none; its name.
+    VolumeNumber(Vec<u8>),
     /// A thread of the library panicked: a fault in durastar itself.
     Panic(&'static str),
     /// The plan cannot be carried out; what is wrong with it.
@@ -378,6 +487,13 @@ impl fmt::Display for Error {
                 write!(f, "unexpected end of archive at block {block}")
             }
             Self::Decompression(what) | Self::Plan(what) => f.write_str(what),
+            Self::NoVolume(number) => write!(f, "volume {number} is missing"),
+            Self::VolumeScript(command) => {
+                write!(f, "{}: failed to bring a volume", command.escape_ascii())
+            }
+            Self::VolumeNumber(name) => {
+                write!(f, "{}: holds no volume number", name.escape_ascii())
+            }
             Self::Panic(thread) => write!(f, "internal error in thread {thread}"),
             Self::Stopped => f.write_str("stopped"),
         }

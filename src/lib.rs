@@ -5,7 +5,7 @@
 //! ```text
 //!  1 cli (the program's)  words of the command line  -> Plan    the last place that knows a dialect
 //!  2 engine               Plan                       -> threads started, members taken one by one, Outcome
-//!  3 filter               compressed bytes           -> plain bytes, on the reader's thread
+//!  3 volume, filter       files, compressed bytes    -> plain bytes, on the reader's thread
 //!  4 fifo (a crate)       put: the reader's thread; get: the engine's
 //!  5 format               plain bytes, read in place -> Members with their data in spans
 //!  6 select               Member                     -> wanted or not, under which name
@@ -17,7 +17,7 @@
 //! # Rooms
 //!
 //! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `engine` may use all,
-//! `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, and the others use nothing. `tests/house.rs`
+//! `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, `volume` uses `sys`, and the others use nothing. `tests/house.rs`
 //! holds this against the code. The file system is reached through [`disk`] only, the rest of the system through [`sys`].
 //!
 //! # Words
@@ -45,3 +45,4 @@ pub mod render;
 pub mod select;
 pub mod stats;
 pub mod sys;
+pub mod volume;

@@ -18,6 +18,31 @@ pub enum Verdict {
     Stop,
 }
 
+/// Whoever can bring the further volumes of a set: a person, or a test.
+///
+/// It is asked on the thread that runs the engine, also while a member is being restored.
+pub trait Operator {
+    /// Makes volume `number` (from 1) ready, which is to be opened by this name.
+    fn prepare(&mut self, number: u64, name: &[u8]) -> Answer;
+
+    /// A program is about to run that may print: what is to stand before that has to be out.
+    fn before_program(&mut self) {}
+
+    /// What was wrong with the volume that was opened last. After most faults the next one is tried.
+    fn remark(&mut self, complaint: &Complaint);
+}
+
+/// What comes of asking for a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is ready.
+    Ready,
+    /// It is ready under this name.
+    Named(Vec<u8>),
+    /// There is none; what is to be said about that was said.
+    None,
+}
+
 /// Receives what happens during a run. Every method has a default that ignores it.
 pub trait Observer {
     /// A wanted member, before its data is read; `name` is what it is called after renaming.
@@ -27,6 +52,10 @@ pub trait Observer {
     fn complaint(&mut self, _complaint: &Complaint) -> Verdict {
         Verdict::Continue
     }
+
+    /// A directory that no member names, or none yet, was made on the way to the last member; its path below the
+    /// destination and its mode.
+    fn directory_made(&mut self, _path: &[u8], _mode: u32) {}
 
     /// These members are settled: they and the names that lead to them are on stable storage. Only called when the plan
     /// asks for names; the order is the archive's within a window.
@@ -38,6 +67,11 @@ pub trait Observer {
     /// The end of the archive was reached: the number of the first zero block there, or of the block after the last one
     /// where `zeros` says that there is none.
     fn ended(&mut self, _block: u64, _zeros: bool) {}
+
+    /// Asked at the start of a run over several volumes: who brings those that the plan does not name.
+    fn operator(&mut self) -> Option<Box<dyn Operator>> {
+        None
+    }
 
     /// Asked between members: whether to end early (an interrupt).
     fn verdict(&mut self) -> Verdict {

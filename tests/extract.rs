@@ -745,6 +745,74 @@ fn memory_does_not_grow_with_the_archive() {
     }
 }
 
+#[test]
+fn zeros_become_holes_when_that_is_asked_for() {
+    if !has("tar") {
+        return;
+    }
+    let work = Workdir::new();
+    let mut data = vec![0; 3_000_000];
+    data[1_000_000..1_000_100].fill(1);
+    data[2_999_000] = 2;
+    work.write("holey", &data);
+    data.extend(vec![0; 500_001]);
+    work.write("ends-in-zeros", &data);
+    work.write("zeros", vec![0; 1_000_000]);
+    work.write("noise", noise(300_000));
+    let names = ["holey", "ends-in-zeros", "zeros", "noise"];
+    work.sh("tar -cf a.tar holey ends-in-zeros zeros noise");
+    for (place, program, words) in [
+        ("gnu", "tar", &["-xSf", "a.tar", "-C", "gnu"][..]),
+        (
+            "long",
+            "tar",
+            &["-x", "--sparse", "-f", "a.tar", "-C", "long"],
+        ),
+        ("star", "star", &["-x", "-force-hole", "f=a.tar", "C=star"]),
+        ("plain", "tar", &["-xf", "a.tar", "-C", "plain"]),
+        ("sparse", "star", &["-x", "-sparse", "f=a.tar", "C=sparse"]),
+    ] {
+        work.dir(place);
+        let ran = work.run(program, words);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let stored = |name: &str| {
+            let state = fs::metadata(work.path(&format!("{place}/{name}")));
+            state.expect("it is there").blocks() * 512
+        };
+        for name in names {
+            let found = fs::read(work.path(&format!("{place}/{name}"))).expect("readable");
+            assert!(
+                found == fs::read(work.path(name)).expect("readable"),
+                "{place}/{name}"
+            );
+        }
+        let made = !matches!(place, "plain" | "sparse");
+        // A file system without holes stores the probe whole.
+        work.sh("truncate -s 1M probe");
+        let has_holes = fs::metadata(work.path("probe")).expect("there").blocks() == 0;
+        if has_holes {
+            assert_eq!(stored("holey") < 100_000, made, "{place}");
+            assert_eq!(stored("ends-in-zeros") < 100_000, made, "{place}");
+            assert_eq!(stored("zeros") == 0, made, "{place}");
+        }
+    }
+}
+
+/// Zeros that are to replace something have to be written.
+#[test]
+fn zeros_overwrite_what_was_there() {
+    if !has("tar") {
+        return;
+    }
+    let work = Workdir::new();
+    work.write("f", vec![0; 100_000]);
+    work.sh("tar -cf a.tar f");
+    work.write("f", vec![b'x'; 100_000]);
+    let ran = work.run("tar", &["-xSf", "a.tar", "--overwrite"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(fs::read(work.path("f")).expect("readable") == vec![0; 100_000]);
+}
+
 /// The memory of the ring is no file to a limit on the size of files, which holds for what is extracted.
 #[test]
 fn a_limit_on_the_size_of_files_is_about_files() {

@@ -164,7 +164,10 @@ fn damage_inside_is_a_failure() {
     }
     let work = Workdir::new();
     for (format, _, _) in archives(&work) {
-        // No sums in these.
+        // Nothing in the format tells; what comes out may even be good headers.
+        if format == "compress" {
+            continue;
+        }
         let mut bytes = fs::read(work.path(&format!("a.{format}"))).expect("it is there");
         let middle = bytes.len() / 2;
         for byte in &mut bytes[middle..middle + 8] {

@@ -10,10 +10,12 @@ use crate::support::source_dir;
 const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
-const USES: [(&str, &[&str]); 15] = [
+const USES: [(&str, &[&str]); 16] = [
     (
         "engine",
-        &["extract", "select", "format", "filter", "disk", "sys"],
+        &[
+            "extract", "select", "format", "filter", "volume", "disk", "sys",
+        ],
     ),
     ("extract", &["select", "commit", "disk", "sys"]),
     ("commit", &["disk"]),
@@ -21,6 +23,7 @@ const USES: [(&str, &[&str]); 15] = [
     ("select", &[]),
     ("format", &[]),
     ("filter", &[]),
+    ("volume", &["sys"]),
     ("disk", &[]),
     ("sys", &[]),
     ("error", &["member"]),

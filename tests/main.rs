@@ -10,6 +10,7 @@ mod hostile;
 mod house;
 mod roundtrip;
 mod support;
+mod volume;
 
 /// A module that nobody lists here would never run.
 #[test]

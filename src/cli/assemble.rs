@@ -183,6 +183,8 @@ struct Fold<'a> {
     /// `--one-top-level` without a name.
     top_of_archive: bool,
     occurrence_given: bool,
+    /// Where the volume's number is kept.
+    number_file: Option<PathBuf>,
 }
 
 /// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
@@ -244,6 +246,7 @@ impl<'a> Fold<'a> {
             dates: Vec::new(),
             top_of_archive: false,
             occurrence_given: false,
+            number_file: None,
         })
     }
 
@@ -283,6 +286,17 @@ impl<'a> Fold<'a> {
                     return Err(UsageError::Compression);
                 }
                 self.compression = Some(chosen.clone());
+            }
+
+            Setting::MultiVolume => {
+                plan.archive.multi_volume.get_or_insert_default();
+            }
+            Setting::VolumeScript(script) => {
+                let change = plan.archive.multi_volume.get_or_insert_default();
+                change.script = Some(script.clone());
+            }
+            Setting::VolumeNumberFile(name) => {
+                self.number_file = Some(PathBuf::from(std::ffi::OsStr::from_bytes(name)));
             }
 
             Setting::Directory(name) => self.enter(name),
@@ -384,6 +398,7 @@ impl<'a> Fold<'a> {
             &Setting::ExistingDirectories(rule) => extract.existing_directories = rule,
             Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
             &Setting::SecureLinks(on) => extract.secure_links = on,
+            Setting::MakeHoles => extract.make_holes = true,
             Setting::NoDirectories => extract.no_directories = true,
             &Setting::Acls(on) => extract.acls = on,
             Setting::AclsAndPermissions => {
@@ -590,7 +605,9 @@ impl<'a> Fold<'a> {
                 .push(tape.map_or(Volume::Standard, |name| volume(&name)));
         }
         if self.volumes.len() > 1 {
-            if !self.rules.several_volumes {
+            if self.rules.several_volumes {
+                plan.archive.multi_volume.get_or_insert_default();
+            } else if plan.archive.multi_volume.is_none() {
                 return Err(UsageError::SeveralArchives);
             }
             if self.volumes.contains(&Volume::Standard) {
@@ -598,6 +615,12 @@ impl<'a> Fold<'a> {
                     "cannot read a multi volume archive from standard input".to_owned(),
                 ));
             }
+        }
+        if let Some(change) = &mut plan.archive.multi_volume {
+            if self.compression.is_some() {
+                return Err(wrong("Cannot use multi-volume compressed archives"));
+            }
+            change.number_file = self.number_file;
         }
         if self.occurrence_given && plan.selection.wanted.is_empty() {
             return Err(wrong("--occurrence is meaningless without a file list"));

@@ -49,6 +49,11 @@ impl<'a> Listing<'a> {
         &member.link[prefix..]
     }
 
+    /// GNU tar's line for a directory that was made on the way to a member.
+    pub(crate) fn directory_made(&self, path: &[u8], mode: u32, out: &mut Vec<u8>) {
+        listing::gnu_directory_made(path, mode, &self.quoter, &self.widths, out);
+    }
+
     /// The line for a member, if there is one, with its newline.
     pub(crate) fn line(&mut self, member: &Member, name: &[u8], out: &mut Vec<u8>) {
         let wishes = &self.command.wishes;
@@ -74,11 +79,16 @@ impl<'a> Listing<'a> {
             },
             link: self.target(member),
         };
+        // GNU tar tells the block behind the header once it has begun to extract.
+        let extracting = self.command.plan.job != Job::List && self.dialect == Dialect::Gnu;
+        // A label in a global header is shown while that is read.
+        let behind = extracting && member.typeflag != b'g';
+        let block = member.block + u64::from(behind);
         let options = Options {
             // star's -tpath leaves names only, however often -v is given.
             verbose: detail > 1 && !(self.dialect == Dialect::Star && wishes.paths_only),
             numeric_owner: self.command.plan.extract.numeric_owner,
-            block_number: wishes.block_number,
+            block_number: wishes.block_number.then_some(block),
             detail: if wishes.full_time {
                 Detail::Full
             } else {

@@ -23,6 +23,7 @@ mod signal;
 mod statistics;
 mod top;
 mod usage;
+mod volumes;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -47,6 +48,7 @@ use setting::{Given, Page};
 use show::{SettledLog, Show};
 use signal::Live;
 use usage::UsageError;
+use volumes::Prompt;
 
 /// Runs the program. `umask` is the one it was started with; the process's is 0 by now.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>, umask: u32) -> ExitCode {
@@ -150,6 +152,13 @@ fn carry_out(
     signal::watch(dialect, command, message, &live);
     let marks = gnu::voice::Marks::of(facts.environment);
     let mut show = Show::new(dialect, command, message, &live, marks, settled);
+    let from_input = command.plan.archive.volumes.contains(&Volume::Standard);
+    show.prompt = command
+        .plan
+        .archive
+        .multi_volume
+        .is_some()
+        .then(|| Prompt::new(dialect, message, marks, from_input));
     let outcome = engine::run(&command.plan, &mut message.contents(), &mut show);
     let tally = show.tally;
     let mut failures = tally.failures;
@@ -160,7 +169,7 @@ fn carry_out(
             Dialect::Gnu if tally.no_archive && matches!(error, Error::NotAnArchive) => {
                 vec![Line::said(gnu::voice::PREVIOUS_ERRORS)]
             }
-            Dialect::Gnu => gnu::voice::fatal(error),
+            Dialect::Gnu => gnu::voice::fatal(error, marks),
             Dialect::Star => star::voice::fatal(error),
         });
     }

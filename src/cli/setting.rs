@@ -7,6 +7,7 @@ use std::num::NonZeroU64;
 
 use durastar::plan::{
     Compression, DurabilityMode, Existing, ExistingDirectories, Seek, SyncMethod, Transform,
+    VolumeScript,
 };
 use durastar::sys::signal::Signal;
 
@@ -51,6 +52,12 @@ pub(crate) enum Setting {
     Seek(Seek),
     /// How the archive is compressed.
     Compression(Compression),
+    /// The archive goes on from volume to volume.
+    MultiVolume,
+    /// The same, and what makes the next volume ready.
+    VolumeScript(VolumeScript),
+    /// Where the volume's number is kept.
+    VolumeNumberFile(Vec<u8>),
 
     /// Members named after this go below this directory.
     Directory(Vec<u8>),
@@ -129,6 +136,8 @@ pub(crate) enum Setting {
     KeepDirectorySymlink,
     /// Refuse links that lead out of the destination.
     SecureLinks(bool),
+    /// Zeros become holes.
+    MakeHoles,
     /// Make no directories.
     NoDirectories,
     /// Set access control lists.

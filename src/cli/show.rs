@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use durastar::error::{Complaint, Condition, Severity};
 use durastar::member::Member;
-use durastar::observe::{Observer, Verdict};
+use durastar::observe::{Observer, Operator, Verdict};
 use durastar::plan::Job;
 use durastar::select::glob::has_wildcards;
 
@@ -18,6 +18,7 @@ use super::listing::Listing;
 use super::message::Message;
 use super::signal::Live;
 use super::statistics;
+use super::volumes::Prompt;
 
 /// Where the names of settled members go.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub(crate) struct Show<'a> {
     progress: Progress,
     checkpoint: u64,
     line: Vec<u8>,
+    /// Who is asked for further volumes.
+    pub(crate) prompt: Option<Prompt>,
     /// Complaints so far.
     pub(crate) tally: Tally,
 }
@@ -96,6 +99,7 @@ impl<'a> Show<'a> {
             },
             checkpoint: 0,
             line: Vec::new(),
+            prompt: None,
             tally: Tally::default(),
         }
     }
@@ -171,6 +175,14 @@ impl Observer for Show<'_> {
             }
         }
         self.show_progress();
+    }
+
+    fn directory_made(&mut self, path: &[u8], mode: u32) {
+        if self.dialect == Dialect::Gnu && self.command.wishes.verbose > 1 {
+            self.line.clear();
+            self.listing.directory_made(path, mode, &mut self.line);
+            self.message.out(&self.line);
+        }
     }
 
     fn complaint(&mut self, complaint: &Complaint) -> Verdict {
@@ -263,6 +275,12 @@ impl Observer for Show<'_> {
         } else {
             self.message.out(line.as_bytes());
         }
+    }
+
+    fn operator(&mut self) -> Option<Box<dyn Operator>> {
+        self.prompt
+            .take()
+            .map(|prompt| Box::new(prompt) as Box<dyn Operator>)
     }
 
     fn verdict(&mut self) -> Verdict {

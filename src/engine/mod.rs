@@ -15,12 +15,13 @@ use crate::error::{Complaint, Condition, Error, Severity};
 use crate::extract::{Extractor, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
 use crate::member::{Event, Kind, Member, MemberStream};
-use crate::observe::{Observer, Verdict};
-use crate::plan::{Compression, DurabilityMode, Job, Plan, Seek};
+use crate::observe::{Observer, Operator, Verdict};
+use crate::plan::{Compression, DurabilityMode, Job, MultiVolume, Plan, Seek};
 use crate::select::{Choice, Chosen, Selector};
 use crate::stats::{Bottleneck, Stats};
 use crate::sys;
-use source::{Reader, RingSource, read_error};
+use crate::volume::{self, Set};
+use source::{Reader, RingSource, SetSource, read_error};
 
 /// What a durability mode's promise came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,12 +134,20 @@ impl Observer for Counting<'_> {
         verdict
     }
 
+    fn directory_made(&mut self, path: &[u8], mode: u32) {
+        self.observer.directory_made(path, mode);
+    }
+
     fn settled(&mut self, names: &mut dyn Iterator<Item = &[u8]>) {
         self.observer.settled(names);
     }
 
     fn records(&mut self, records: u64) {
         self.observer.records(records);
+    }
+
+    fn operator(&mut self) -> Option<Box<dyn Operator>> {
+        self.observer.operator()
     }
 
     fn ended(&mut self, block: u64, zeros: bool) {
@@ -166,9 +175,12 @@ struct Run<'a> {
 impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
         let file = source::open(&self.plan.archive)?;
+        if let Some(change) = &self.plan.archive.multi_volume {
+            return self.set(disk, file, change, output);
+        }
         match self.seekable(file) {
             Ok((source, length)) => {
-                let name = source::volume_name(self.plan.archive.volumes.first());
+                let name = volume::name(self.plan.archive.volumes.first());
                 let mut members = Members::new(source, self.options());
                 let result = self.work(disk, &mut members, &name, output);
                 // Whole records, as if they had been read.
@@ -194,8 +206,34 @@ impl Run<'_> {
         }
     }
 
+    /// The same over several volumes.
+    fn set<D: Disk>(
+        &mut self,
+        disk: &Arc<D>,
+        file: Option<File>,
+        change: &MultiVolume,
+        output: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let archive = &self.plan.archive;
+        let set = Set::new(
+            archive,
+            change,
+            self.plan.job,
+            self.plan.umask,
+            self.observer.operator(),
+        )?;
+        let source = SetSource::start(archive, file, set)?;
+        let name = source.name();
+        let mut members = Members::new(source, self.options());
+        let result = self.work(disk, &mut members, &name, output);
+        let set = members.into_source().finish(&mut self.stats)?;
+        // A run that ended early has not come to the volume it asked for.
+        result.and_then(|()| set.finish())
+    }
+
     fn options(&self) -> Options {
         Options {
+            volumes: self.plan.archive.multi_volume.is_some(),
             ignore_zeros: self.plan.archive.ignore_zeros,
             ..Options::default()
         }
@@ -276,6 +314,10 @@ impl Run<'_> {
             Job::ExtractToOutput => {
                 self.each_member(members, &mut selector, |run, member, chosen, members| {
                     run.observer.member(member, &chosen.name);
+                    if member.kind == Kind::Continuation {
+                        let complaint = Complaint::failure(&member.name, Condition::Continued);
+                        run.observer.complaint(&complaint);
+                    }
                     if member.kind == Kind::Regular {
                         run.stats.restored.members += 1;
                         run.stats.restored.files += 1;
@@ -365,6 +407,12 @@ impl Run<'_> {
         }
     }
 
+    /// The record that holds this block has been read.
+    fn record_of(&mut self, block: u64) {
+        let record = self.plan.archive.record_bytes.max(512) as u64;
+        self.observer.records(block * 512 / record + 1);
+    }
+
     /// The next step, or `None` at the end.
     fn next<S: Source>(
         &mut self,
@@ -380,6 +428,7 @@ impl Run<'_> {
         let member = match members.advance()? {
             Event::End => {
                 let zeros = members.end_marker();
+                self.record_of(members.block().saturating_sub(1));
                 let block = zeros.unwrap_or_else(|| members.block());
                 self.observer.ended(block, zeros.is_some());
                 return Ok(None);
@@ -390,8 +439,7 @@ impl Run<'_> {
             }
             Event::Member(member) => member,
         };
-        self.observer
-            .records(member.block * 512 / self.plan.archive.record_bytes.max(512) as u64);
+        self.record_of(member.block);
         match selector.choose(&member) {
             Choice::Skip => {
                 self.stats.restored.skipped += 1;

@@ -2,19 +2,20 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Operation};
+use crate::error::{Complaint, Error, Operation};
 use crate::filter::{self, Choice, Decoder};
 use crate::format::{Source, SwapRead, is_byte_swapped};
+use crate::member::Format;
 use crate::plan::{Archive, Compression, CompressionFormat, Volume};
 use crate::stats;
 use crate::sys::cores;
+use crate::volume::{self, Set};
 
 /// The consumer's end of the ring, as a parser wants it.
 pub(super) struct RingSource {
@@ -121,23 +122,125 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// The name of a volume, for messages.
-pub(super) fn volume_name(volume: Option<&Volume>) -> Vec<u8> {
+/// Opens a volume; `None` stands for standard input.
+fn open_volume(volume: Option<&Volume>) -> io::Result<Option<File>> {
     match volume {
-        Some(Volume::File(path)) => path.as_os_str().as_bytes().to_vec(),
-        _ => b"-".to_vec(),
+        Some(Volume::File(path)) => File::open(path).map(Some),
+        _ => Ok(None),
     }
 }
 
 /// Opens the archive's file; `None` stands for standard input.
 pub(super) fn open(archive: &Archive) -> Result<Option<File>, Error> {
-    match archive.volumes.first() {
-        Some(Volume::File(path)) => File::open(path).map(Some).map_err(|cause| Error::System {
-            operation: Operation::Open,
-            name: volume_name(archive.volumes.first()),
-            cause,
-        }),
-        _ => Ok(None),
+    let first = archive.volumes.first();
+    open_volume(first).map_err(|cause| Error::System {
+        operation: Operation::Open,
+        name: volume::name(first),
+        cause,
+    })
+}
+
+/// A set of volumes: each is read through a ring of its own.
+pub(super) struct SetSource {
+    ring: RingSource,
+    reader: Option<Reader>,
+    set: Set,
+    archive: Archive,
+    /// Of the volumes that were read to their end.
+    counters: stats::Stats,
+}
+
+impl SetSource {
+    /// Starts to read the first volume of a set, which is open already.
+    pub(super) fn start(archive: &Archive, file: Option<File>, set: Set) -> Result<Self, Error> {
+        let (ring, reader) = start(archive, file)?;
+        Ok(Self {
+            ring,
+            reader: Some(reader),
+            set,
+            archive: archive.clone(),
+            counters: stats::Stats::default(),
+        })
+    }
+
+    /// The name of the volume that is being read.
+    pub(super) fn name(&self) -> Vec<u8> {
+        volume::name(self.set.current())
+    }
+
+    fn change(&mut self, format: Format) -> Result<(), Error> {
+        let hook = self.ring.hook.take();
+        let old = self.reader.take();
+        self.set.advance(format)?;
+        let file = loop {
+            match open_volume(self.set.current()) {
+                Ok(file) => break file,
+                Err(cause) => self.set.cannot_open(cause, format)?,
+            }
+        };
+        self.archive.volumes = self.set.current().cloned().into_iter().collect();
+        let (mut ring, reader) = start(&self.archive, file)?;
+        ring.hook = hook;
+        let ended = std::mem::replace(&mut self.ring, ring);
+        self.reader = Some(reader);
+        if let Some(old) = old {
+            old.finish(ended, &mut self.counters)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the last reader, counts what all of them together have read, and gives the set back.
+    pub(super) fn finish(mut self, counters: &mut stats::Stats) -> Result<Set, Error> {
+        if let Some(reader) = self.reader.take() {
+            reader.finish(self.ring, &mut self.counters)?;
+        }
+        counters.fifo = self.counters.fifo;
+        counters.input = stats::Input {
+            record_bytes: counters.input.record_bytes,
+            ..self.counters.input
+        };
+        Ok(self.set)
+    }
+}
+
+impl Source for SetSource {
+    type Span = fifo::Span;
+
+    fn limit(&self) -> usize {
+        self.ring.limit()
+    }
+
+    fn at_least(&mut self, n: usize) -> io::Result<&[u8]> {
+        self.ring.at_least(n)
+    }
+
+    fn before_sleep(&mut self, hook: Box<dyn FnMut()>) {
+        self.ring.before_sleep(hook);
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.ring.consume(n);
+    }
+
+    fn span(&mut self, n: usize) -> fifo::Span {
+        self.ring.span(n)
+    }
+
+    fn skip(&mut self, n: u64) -> io::Result<u64> {
+        self.ring.skip(n)
+    }
+
+    fn next_volume(&mut self, format: Format) -> io::Result<bool> {
+        self.change(format).map_err(io::Error::other)?;
+        Ok(true)
+    }
+
+    fn remark(&mut self, complaint: Complaint) {
+        self.set.remark(&complaint);
+    }
+
+    fn would_wait(&self, n: usize) -> bool {
+        self.ring.would_wait(n)
     }
 }
 
@@ -178,7 +281,7 @@ fn choice(compression: &Compression) -> Choice {
 
 /// Starts to read an opened archive into a new ring.
 pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource, Reader), Error> {
-    let name = volume_name(archive.volumes.first());
+    let name = volume::name(archive.volumes.first());
     let failed = |cause| Error::System {
         operation: Operation::Read,
         name: name.clone(),
@@ -191,7 +294,11 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
     let size = config.rounded_size();
     let (put, get) = fifo::ring(config).map_err(failed)?;
     let meter = Arc::new(Meter::default());
-    let choice = choice(&archive.compression);
+    let choice = match archive.multi_volume {
+        // A compressed stream cannot go on on another volume.
+        Some(_) => Choice::Force(filter::Format::Plain),
+        None => choice(&archive.compression),
+    };
     let run = {
         let meter = Arc::clone(&meter);
         move || {
@@ -286,21 +393,23 @@ impl Reader {
             .thread
             .join()
             .map_err(|_| Error::Panic("durastar-read"))?;
+        // Added up: a set of volumes has several readers, one after the other.
+        let before = counters.fifo;
         counters.fifo = stats::Fifo {
-            puts: fifo.puts,
-            gets: fifo.gets,
-            empty: fifo.empty,
-            full: fifo.full,
-            held_max_bytes: fifo.max_fill_bytes,
+            puts: before.puts + fifo.puts,
+            gets: before.gets + fifo.gets,
+            empty: before.empty + fifo.empty,
+            full: before.full + fifo.full,
+            held_max_bytes: before.held_max_bytes.max(fifo.max_fill_bytes),
             held_end_bytes: fifo.fill_bytes,
             size_bytes: fifo.size_bytes,
-            wait_empty: fifo.wait_empty,
-            wait_full: fifo.wait_full,
+            wait_empty: before.wait_empty + fifo.wait_empty,
+            wait_full: before.wait_full + fifo.wait_full,
         };
-        counters.input.archive_bytes = fifo.put_bytes;
-        counters.input.read_bytes = self.meter.bytes.load(Ordering::Relaxed);
-        counters.input.wait_input = Duration::from_nanos(self.meter.nanos.load(Ordering::Relaxed));
-        counters.input.reader_busy = report.busy.saturating_sub(fifo.wait_full);
+        counters.input.archive_bytes += fifo.put_bytes;
+        counters.input.read_bytes += self.meter.bytes.load(Ordering::Relaxed);
+        counters.input.wait_input += Duration::from_nanos(self.meter.nanos.load(Ordering::Relaxed));
+        counters.input.reader_busy += report.busy.saturating_sub(fifo.wait_full);
         counters.input.compression = report.compression;
         Ok(report)
     }

@@ -34,6 +34,8 @@ pub(super) struct Writing<D: Disk> {
     pub(super) extras: Option<Box<Extras>>,
     /// The size to set at the end, for a file that ends in a hole.
     pub(super) size: Option<u64>,
+    /// Blocks of zeros are left out: the file is new, so there they read as zeros.
+    pub(super) holes: bool,
     /// Something of it could not be written.
     pub(super) failed: AtomicBool,
     /// The archive ends before it does.
@@ -49,7 +51,13 @@ impl<D: Disk> Writing<D> {
         if self.failed.load(Ordering::Relaxed) {
             return;
         }
-        if let Err(cause) = disk.write_at(&self.file, data, offset)
+        let result = if self.holes {
+            filled(data, offset)
+                .try_for_each(|(offset, run)| disk.write_at(&self.file, run, offset))
+        } else {
+            disk.write_at(&self.file, data, offset)
+        };
+        if let Err(cause) = result
             && !self.failed.swap(true, Ordering::Relaxed)
         {
             inbox.post(Complaint::system(&self.name, Operation::Write, cause));
@@ -63,6 +71,7 @@ impl<D: Disk> Writing<D> {
             attributes,
             extras,
             size,
+            holes: _,
             failed,
             cut,
             broken_mode,
@@ -93,6 +102,31 @@ impl<D: Disk> Writing<D> {
             inbox.post(Complaint::system(&name, Operation::Close, cause));
         }
     }
+}
+
+/// A hole has whole blocks of the file system: this is the usual size of one, and of a page.
+const HOLE_BYTES: usize = 4096;
+
+/// The runs of `data`, which belongs at `offset`, that are not blocks of zeros, each with its place.
+fn filled(data: &[u8], offset: u64) -> impl Iterator<Item = (u64, &[u8])> {
+    // Blocks are those of the file, not of this piece.
+    let into = (offset % HOLE_BYTES as u64) as usize;
+    let block_end = move |at: usize| (at + into) / HOLE_BYTES * HOLE_BYTES + HOLE_BYTES - into;
+    let is_zero = move |at: usize| {
+        let block = &data[at..block_end(at).min(data.len())];
+        block.iter().all(|&byte| byte == 0)
+    };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < data.len() && is_zero(at) {
+            at = block_end(at).min(data.len());
+        }
+        let start = at;
+        while at < data.len() && !is_zero(at) {
+            at = block_end(at).min(data.len());
+        }
+        (start < at).then(|| (offset + start as u64, &data[start..at]))
+    })
 }
 
 #[derive(Debug)]
@@ -334,5 +368,43 @@ fn serve<D: Disk, S: AsRef<[u8]>>(
     for batch in work {
         let _finished = Finished(in_flight);
         batch.into_iter().for_each(|task| task.run(disk, inbox));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::{HOLE_BYTES, filled};
+
+    proptest! {
+        #[test]
+        fn what_is_filled_and_zeros_are_the_whole(
+            runs in vec((any::<bool>(), 1usize..3 * HOLE_BYTES), 0..8),
+            offset in 0u64..20_000,
+        ) {
+            let data: Vec<u8> = runs
+                .iter()
+                .flat_map(|&(zero, length)| std::iter::repeat_n(u8::from(!zero), length))
+                .collect();
+            let mut whole = vec![0; data.len()];
+            let mut last = None;
+            for (at, run) in filled(&data, offset) {
+                let start = usize::try_from(at - offset).unwrap();
+                prop_assert!(!run.is_empty() && last.is_none_or(|last| last < start));
+                prop_assert!(start == 0 || at % HOLE_BYTES as u64 == 0);
+                // No block of it could have been left out.
+                let first = HOLE_BYTES - (at % HOLE_BYTES as u64) as usize;
+                let (head, rest) = run.split_at(first.min(run.len()));
+                prop_assert!(head.iter().any(|&byte| byte != 0));
+                for block in rest.chunks(HOLE_BYTES) {
+                    prop_assert!(block.iter().any(|&byte| byte != 0));
+                }
+                whole[start..start + run.len()].copy_from_slice(run);
+                last = Some(start + run.len());
+            }
+            prop_assert_eq!(whole, data);
+        }
     }
 }

@@ -70,12 +70,14 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             }
         }
         let ends_in_hole = member.sparse.is_some() && member.stored < member.size;
+        let holes = self.plan.extract.make_holes && is_new;
         let writing = Arc::new(Writing {
             file,
             name: request.name.into(),
             attributes,
             extras,
-            size: ends_in_hole.then_some(member.size),
+            size: (ends_in_hole || holes).then_some(member.size),
+            holes,
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
             broken_mode: mode & 0o600,
@@ -214,6 +216,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             attributes: self.attributes(request),
             extras: Extras::of(request.member, &self.plan.extract),
             size: None,
+            holes: false,
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
             broken_mode: stat.mode & 0o600,

@@ -101,6 +101,8 @@ pub struct Extractor<'p, D: Disk, S> {
     counts: stats::Restored,
     seen_member: bool,
     stopped: bool,
+    /// Directories that were made on the way and are still to be told of.
+    made: Vec<Box<[u8]>>,
 }
 
 impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
@@ -161,6 +163,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             counts: stats::Restored::default(),
             seen_member: false,
             stopped: false,
+            made: Vec::new(),
         })
     }
 
@@ -175,7 +178,9 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
         let first = !std::mem::replace(&mut self.seen_member, true);
-        let result = match self.try_restore(request, first, stream, observer) {
+        let result = self.try_restore(request, first, stream, observer);
+        self.tell_made(observer);
+        let result = match result {
             Ok(()) => {
                 self.counts.members += 1;
                 Ok(())
@@ -236,6 +241,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         }
     }
 
+    fn tell_made(&mut self, observer: &mut dyn Observer) {
+        let mode = 0o777 & !self.plan.umask;
+        for path in self.made.drain(..) {
+            observer.directory_made(&path, mode);
+        }
+    }
+
     fn complain(&mut self, complaint: &Complaint, observer: &mut dyn Observer) {
         if observer.complaint(complaint) == Verdict::Stop {
             self.stopped = true;
@@ -271,10 +283,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     ) -> Result<(), Refusal> {
         let member = request.member;
         match member.kind {
-            Kind::VolumeHeader => return Err(Refusal::Silent),
+            Kind::VolumeHeader => {
+                observer.member(member, request.name);
+                return Err(Refusal::Silent);
+            }
             Kind::Continuation => {
-                let what = Condition::Unsupported("the continuation of a member that is not here");
-                return Err(Complaint::warning(request.name, what).into());
+                observer.member(member, request.name);
+                return Err(Complaint::failure(request.name, Condition::Continued).into());
             }
             Kind::Socket => {
                 return Err(
@@ -293,6 +308,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let spot = self.spot(request, observer)?;
         self.refuse_not_newer(&spot, member)?;
         observer.member(member, request.name);
+        self.tell_made(observer);
         // A hard link looks first whether it is to itself.
         if self.plan.extract.existing == Existing::RemoveFirst
             && member.kind != Kind::HardLink
@@ -347,6 +363,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             committer,
             fixups,
             plan,
+            made,
             ..
         } = self;
         let mut changing =
@@ -354,6 +371,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let make = (!plan.extract.no_directories).then_some(MakeMissing {
             mode: 0o777 & !plan.umask,
             changing: &mut changing,
+            made,
         });
         places.find(base, absolute, path, make)
     }
@@ -617,6 +635,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             }
         }
         observer.member(member, request.name);
+        self.tell_made(observer);
         self.warn_of_odd_time(request, observer);
         let attributes = self.attributes(request);
         let mode = attributes.mode.unwrap_or(0o700);

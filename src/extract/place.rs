@@ -81,6 +81,8 @@ pub(super) type Changing<'a, D> = &'a mut dyn FnMut(&Arc<Directory<D>>) -> io::R
 pub(super) struct MakeMissing<'a, D: Disk> {
     pub(super) mode: u32,
     pub(super) changing: Changing<'a, D>,
+    /// Takes the paths of those that were made.
+    pub(super) made: &'a mut Vec<Box<[u8]>>,
 }
 
 #[derive(Debug)]
@@ -218,7 +220,12 @@ impl<D: Disk> Places<D> {
                     Err(error) if error.raw_os_error() != Some(errno::EEXIST) => {
                         return Err(Blocked::System(Operation::MakeDirectory, error));
                     }
-                    _ => self.disk.open_dir(&current.handle, &name),
+                    result => {
+                        if result.is_ok() {
+                            make.made.push(path.into());
+                        }
+                        self.disk.open_dir(&current.handle, &name)
+                    }
                 }
             }
             other => other,

@@ -118,6 +118,7 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             record_bytes: crate::plan::RECORD_BYTES,
             fifo_bytes: crate::plan::FIFO_BYTES,
             ignore_zeros: false,
+            multi_volume: None,
             seek: Seek::Auto,
         },
         directories: vec![destination.to_path_buf()],
@@ -137,6 +138,7 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             xattrs: None,
             selinux: false,
             file_flags: false,
+            make_holes: false,
             no_directories: false,
         },
         durability: Durability {

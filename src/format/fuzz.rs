@@ -95,6 +95,7 @@ pub fn archive(bytes: &[u8]) {
     // Chance finds no checksums.
     let bytes = if how & 2 != 0 { &mended } else { bytes };
     let options = Options {
+        volumes: false,
         ignore_zeros: how & 1 != 0,
         name: Vec::new(),
     };

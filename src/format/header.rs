@@ -14,6 +14,7 @@ use tar::{EntryType, Header};
 
 use super::limits::BLOCK;
 use super::number;
+use crate::error::NumberFault;
 use crate::member::{Format, Kind, Member, Timestamp};
 
 /// Bytes of the prefix in the formats of star that use its end for times.
@@ -154,7 +155,7 @@ pub(crate) struct Decoded {
     /// Whether the typeflag is known.
     pub(crate) known: bool,
     /// Fields that hold no number, at most one of each.
-    pub(crate) bad: Vec<&'static str>,
+    pub(crate) bad: Vec<(&'static str, NumberFault)>,
 }
 
 /// Reads all fields of a header with a good checksum.
@@ -326,7 +327,12 @@ fn joined(prefix: &[u8], name: &[u8]) -> Vec<u8> {
     joined
 }
 
-fn devices(member: &mut Member, major: &[u8], minor: &[u8], bad: &mut Vec<&'static str>) {
+fn devices(
+    member: &mut Member,
+    major: &[u8],
+    minor: &[u8],
+    bad: &mut Vec<(&'static str, NumberFault)>,
+) {
     if matches!(member.kind, Kind::CharDevice | Kind::BlockDevice) {
         member.device = (
             device_part("devmajor", major, bad),
@@ -335,35 +341,43 @@ fn devices(member: &mut Member, major: &[u8], minor: &[u8], bad: &mut Vec<&'stat
     }
 }
 
-fn device_part(name: &'static str, field: &[u8], bad: &mut Vec<&'static str>) -> u32 {
+fn device_part(
+    name: &'static str,
+    field: &[u8],
+    bad: &mut Vec<(&'static str, NumberFault)>,
+) -> u32 {
     u32::try_from(unsigned(name, field, bad)).unwrap_or_else(|_| {
-        bad.push(name);
+        bad.push((name, number::fault(field)));
         0
     })
 }
 
-fn unsigned(name: &'static str, field: &[u8], bad: &mut Vec<&'static str>) -> u64 {
+fn unsigned(name: &'static str, field: &[u8], bad: &mut Vec<(&'static str, NumberFault)>) -> u64 {
     number::unsigned(field).unwrap_or_else(|| {
-        bad.push(name);
+        bad.push((name, number::fault(field)));
         0
     })
 }
 
 /// An owner number. Systems write -1 and -2 (nobody) as negative numbers: they mean the 32-bit numbers of the same bits.
-fn id(name: &'static str, field: &[u8], bad: &mut Vec<&'static str>) -> u64 {
+fn id(name: &'static str, field: &[u8], bad: &mut Vec<(&'static str, NumberFault)>) -> u64 {
     match number::field(field) {
         Some(value) if value >= 0 => value as u64,
         Some(value) if i32::try_from(value).is_ok() => u64::from(value as i32 as u32),
         _ => {
-            bad.push(name);
+            bad.push((name, number::fault(field)));
             0
         }
     }
 }
 
-fn seconds(name: &'static str, field: &[u8], bad: &mut Vec<&'static str>) -> Timestamp {
+fn seconds(
+    name: &'static str,
+    field: &[u8],
+    bad: &mut Vec<(&'static str, NumberFault)>,
+) -> Timestamp {
     let seconds = number::seconds(field).unwrap_or_else(|| {
-        bad.push(name);
+        bad.push((name, number::fault(field)));
         0
     });
     Timestamp { seconds, nanos: 0 }

@@ -4,6 +4,7 @@
 //! is marked by the field's highest bit (GNU tar and star, "base-256"). The digits may be padded in front with blanks
 //! and ended by a blank, a NUL or the end of the field: all are found in old archives.
 
+use crate::error::NumberFault;
 use crate::member::Timestamp;
 
 /// The number in a header field; `None` when there is none or when it does not fit. A blank field is 0.
@@ -20,6 +21,26 @@ pub(crate) fn field(field: &[u8]) -> Option<i64> {
 /// The number in a field that cannot be negative.
 pub(crate) fn unsigned(field_bytes: &[u8]) -> Option<u64> {
     field(field_bytes).and_then(|value| u64::try_from(value).ok())
+}
+
+/// Why a field that gave no number, or none that can be used, did not.
+pub(crate) fn fault(bytes: &[u8]) -> NumberFault {
+    if let Some(value) = field(bytes) {
+        return NumberFault::Range(value);
+    }
+    let end = bytes.iter().rposition(|&byte| byte != 0);
+    let text = &bytes[..end.map_or(0, |end| end + 1)];
+    match bytes.first() {
+        Some(0x80 | 0xff) => NumberFault::Binary,
+        _ if text
+            .trim_ascii()
+            .iter()
+            .all(|byte| (b'0'..=b'7').contains(byte)) =>
+        {
+            NumberFault::Octal(text.trim_ascii().to_vec())
+        }
+        _ => NumberFault::Text(text.to_vec()),
+    }
 }
 
 /// Whether a field holds nothing but blanks and NULs.

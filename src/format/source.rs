@@ -2,6 +2,9 @@
 
 use std::io;
 
+use crate::error::Complaint;
+use crate::member::Format;
+
 /// Plain archive bytes, seen from the consumer's side.
 ///
 /// The ring of the `fifo` crate is one (through the engine), a plain file that can seek is another, a byte slice a third.
@@ -32,6 +35,22 @@ pub trait Source {
 
     /// Whether [`Source::at_least`] with this `n` would have to sleep now.
     fn would_wait(&self, n: usize) -> bool;
+
+    /// Goes on with the volume after this one, whose bytes are used up; false where there is none.
+    ///
+    /// `format` is that of the last header, which who changes the volumes may want to know.
+    ///
+    /// # Errors
+    /// There has to be one and it cannot be had.
+    fn next_volume(&mut self, format: Format) -> io::Result<bool> {
+        let _ = format;
+        Ok(false)
+    }
+
+    /// What is to be said about the volume that was opened last.
+    fn remark(&mut self, complaint: Complaint) {
+        drop(complaint);
+    }
 
     /// `hook` is called before each sleep of [`Source::at_least`] and [`Source::skip`]: whoever holds spans back hands
     /// them on there, since their room may be what the input waits for. Sources that never sleep ignore it.

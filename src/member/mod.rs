@@ -126,7 +126,8 @@ pub struct Member {
     pub dumpdir: Option<Vec<u8>>,
     /// The pax records that were not folded into a field above (attributes, ACLs, flags, comments ...), in archive order.
     pub records: Vec<Record>,
-    /// Number of the 512-byte block at which the member's first header begins, from 0.
+    /// Number of the 512-byte block at which the member's header begins, from 0. GNU headers with a long name belong to
+    /// it, pax headers do not: so GNU tar counts.
     pub block: u64,
 }
 

@@ -66,6 +66,37 @@ pub struct Archive {
     pub ignore_zeros: bool,
     /// Read on without a FIFO where the archive is a plain file in which data can be skipped by seeking.
     pub seek: Seek,
+    /// The archive goes on from one volume to the next: how those are asked for. `None` for an archive in one piece.
+    pub multi_volume: Option<MultiVolume>,
+}
+
+/// How the volumes of a set are changed. Volumes are not compressed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MultiVolume {
+    /// Program that makes the next volume ready once all volumes of the plan were read; without it the observer's
+    /// [`Operator`](crate::observe::Operator) is asked.
+    pub script: Option<VolumeScript>,
+    /// File with the number of the volume that is read: where counting begins, and renewed at the end.
+    pub number_file: Option<PathBuf>,
+}
+
+/// A program that brings volumes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeScript {
+    /// What is run.
+    pub command: Vec<u8>,
+    /// How it is told what is wanted.
+    pub told: Told,
+}
+
+/// How a program is told which volume is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Told {
+    /// By environment variables (`TAR_VOLUME`, `TAR_ARCHIVE` ...); the command is a shell's, and it may write another
+    /// name to the file descriptor `TAR_FD` (GNU tar).
+    Environment,
+    /// By two arguments, the volume's number and its name; the command is a program (star).
+    Arguments,
 }
 
 /// Whether data that nobody wants is skipped by seeking.
@@ -345,6 +376,8 @@ pub struct Extract {
     pub selinux: bool,
     /// Set file flags such as immutable or nodump (star's `-xfflags`).
     pub file_flags: bool,
+    /// Blocks of zeros in new files become holes (`--sparse`, star's `-force-hole`).
+    pub make_holes: bool,
     /// Do not make directories that are only implied by the names of members, nor directory members (star's `-d`).
     pub no_directories: bool,
 }

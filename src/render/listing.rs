@@ -21,8 +21,8 @@ pub struct Options<'a> {
     pub verbose: bool,
     /// Owner and group as numbers (`--numeric-owner`, `-numeric`).
     pub numeric_owner: bool,
-    /// The member's block number before the line (`--block-number`, `-block-number`).
-    pub block_number: bool,
+    /// A block number before the line (`--block-number`, `-block-number`).
+    pub block_number: Option<u64>,
     /// GNU: how much of the time is shown (`--full-time`).
     pub detail: Detail,
     /// star: names only, no link targets (`-tpath`).
@@ -93,8 +93,8 @@ pub fn gnu(
     widths: &mut Widths,
     out: &mut Vec<u8>,
 ) {
-    if options.block_number {
-        push(out, format_args!("block {}: ", member.block));
+    if let Some(block) = options.block_number {
+        push(out, format_args!("block {block}: "));
     }
     let shown = gnu_name(names.name);
     if !options.verbose {
@@ -112,6 +112,12 @@ pub fn gnu(
         }
         // What a header says of a link's size is about the file it points to.
         Kind::HardLink | Kind::Symlink => "0".into(),
+        // What of it is on this volume and those behind it.
+        Kind::Continuation => member.stored.to_string(),
+        // The list of what it held.
+        Kind::Directory if member.typeflag == b'D' => {
+            member.dumpdir.as_ref().map_or(0, Vec::len).to_string()
+        }
         _ => member.size.to_string(),
     };
     let used = user.len() + 1 + group.len() + 1 + size.len();
@@ -132,6 +138,29 @@ pub fn gnu(
     out.push(b' ');
     options.quoter.quote(&shown, out);
     gnu_tail(member, names.link, options.quoter, out);
+    out.push(b'\n');
+}
+
+/// The line of `tar -xvv` for a directory that was made on the way to a member: its mode, and its name where names
+/// stand.
+pub fn gnu_directory_made(
+    path: &[u8],
+    mode: u32,
+    quoter: &Quoter,
+    widths: &Widths,
+    out: &mut Vec<u8>,
+) {
+    const WHAT: &[u8] = b"Creating directory:";
+    out.push(b'd');
+    push_mode(mode, b'S', out);
+    out.push(b' ');
+    spaces(
+        (widths.owner_size + 1 + widths.date).saturating_sub(WHAT.len()),
+        out,
+    );
+    out.extend_from_slice(WHAT);
+    out.push(b' ');
+    quoter.quote(path, out);
     out.push(b'\n');
 }
 
@@ -211,7 +240,7 @@ pub fn star(
     _widths: &mut Widths,
     out: &mut Vec<u8>,
 ) {
-    star_block(member, options, out);
+    star_block(options, out);
     if options.verbose {
         star_columns(member, options, out);
     }
@@ -245,7 +274,7 @@ pub fn star(
 ///
 /// Measured: regular files and directories. From its sources: links and special files.
 pub fn star_extracted(member: &Member, names: Names<'_>, options: &Options<'_>, out: &mut Vec<u8>) {
-    star_block(member, options, out);
+    star_block(options, out);
     if options.path_only {
         plain(names.name, options.quoter, out);
         out.push(b'\n');
@@ -278,9 +307,9 @@ pub fn star_extracted(member: &Member, names: Names<'_>, options: &Options<'_>, 
     out.push(b'\n');
 }
 
-fn star_block(member: &Member, options: &Options<'_>, out: &mut Vec<u8>) {
-    if options.block_number {
-        push(out, format_args!("block {:>9}: ", member.block));
+fn star_block(options: &Options<'_>, out: &mut Vec<u8>) {
+    if let Some(block) = options.block_number {
+        push(out, format_args!("block {block:>9}: "));
     }
 }
 

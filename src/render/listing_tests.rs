@@ -88,7 +88,7 @@ fn options(quoter: &Quoter) -> Options<'_> {
     Options {
         verbose: true,
         numeric_owner: false,
-        block_number: false,
+        block_number: None,
         detail: Detail::Minutes,
         path_only: false,
         quoter,
@@ -146,21 +146,21 @@ hrw-r--r-- root/root                         0 2001-09-09 01:46 hl2 link to f
 #[test]
 fn lines_change_with_the_options() {
     let quoter = Quoter::new(Style::C, Charset::Ascii);
-    let mut numbered = members();
-    numbered.truncate(9);
-    for (block, member) in numbered.iter_mut().enumerate() {
-        member.block = block as u64;
-    }
-    let base = options(&quoter);
-    assert_eq!(
-        listed(
-            &numbered[4..],
-            &Options {
+    let members = members();
+    let numbered = |range: std::ops::Range<usize>, verbose: bool| {
+        let lines = range.map(|block| {
+            let options = Options {
+                verbose,
                 numeric_owner: true,
-                block_number: true,
-                ..base
-            }
-        ),
+                block_number: Some(block as u64),
+                ..options(&quoter)
+            };
+            listed(&members[block..=block], &options)
+        });
+        lines.collect::<String>()
+    };
+    assert_eq!(
+        numbered(4..9, true),
         "\
 block 4: crw-r--r-- 0/0             1,3 2001-09-09 01:46 \"c\"
 block 5: brw-r--r-- 0/0     259,1048575 2001-09-09 01:46 \"b\"
@@ -169,13 +169,8 @@ block 7: Crw-r--r-- 0/0               0 2001-09-09 01:46 \"cont\"
 block 8: ?rw-r--r-- 0/0               0 2001-09-09 01:46 \"unk\" unknown file type 'Q'
 "
     );
-    let short = Options {
-        verbose: false,
-        block_number: true,
-        ..options(&quoter)
-    };
     assert_eq!(
-        listed(&numbered[..3], &short),
+        numbered(0..3, false),
         "block 0: \"f\"\nblock 1: \"d/\"\nblock 2: \"hl\"\n"
     );
     let mut out = Vec::new();
@@ -308,12 +303,12 @@ fn star_lists_in_its_own_columns() {
     let bare = Options {
         verbose: false,
         path_only: true,
-        block_number: true,
+        block_number: Some(7),
         ..options(&quoter)
     };
     assert_eq!(
         list(&bare, &all[2..4]),
-        "block         0: hl\nblock         0: sl\n"
+        "block         7: hl\nblock         7: sl\n"
     );
     let short = Options {
         verbose: false,

@@ -10,7 +10,10 @@ pub mod names;
 pub mod signal;
 pub mod time;
 
+use std::fs::File;
+use std::io;
 use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// Sets the process's umask to 0 and gives back what it was.
 ///
@@ -86,6 +89,48 @@ pub fn is_superuser() -> bool {
 #[must_use]
 pub fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// A file descriptor kept for programs that are started: taken early its number has one digit, and there are shells
+/// (dash) that redirect to no other.
+#[derive(Debug)]
+pub struct KeptDescriptor(OwnedFd);
+
+impl KeptDescriptor {
+    /// Takes the lowest number that is free.
+    ///
+    /// # Errors
+    /// What open(2) says.
+    pub fn take() -> io::Result<Self> {
+        File::open("/dev/null").map(|file| Self(file.into()))
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+
+    /// Makes it the same as `other`, open in every program that is started until [`KeptDescriptor::take_back`].
+    ///
+    /// # Errors
+    /// What dup2(2) says.
+    pub fn lend(&mut self, other: &impl AsFd) -> io::Result<()> {
+        Ok(rustix::io::dup2(other, &mut self.0)?)
+    }
+
+    /// Keeps it from programs again.
+    ///
+    /// # Errors
+    /// What open(2) and dup3(2) say.
+    pub fn take_back(&mut self) -> io::Result<()> {
+        let nothing = File::open("/dev/null")?;
+        Ok(rustix::io::dup3(
+            &nothing,
+            &mut self.0,
+            rustix::io::DupFlags::CLOEXEC,
+        )?)
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(super) const CHECKSUM_BITS: usize = 32;
 
 /// `BZh` and the level.
 const HEADER_BYTES: usize = 4;
-/// What [`detect`] has to see of a stream.
+/// What has to be seen of a stream to tell it.
 const STREAM_BYTES: usize = HEADER_BYTES + MAGIC_BITS / 8;
 
 /// More than any block has: 900,000 symbols of 20 bits, the longest code there is, and the tables of the codes.

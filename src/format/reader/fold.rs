@@ -2,7 +2,7 @@
 
 use tar::Header;
 
-use super::{Ahead, BAD_SIZE, Reader};
+use super::{Ahead, Reader, bad_size};
 use crate::error::{Condition, Error, Severity};
 use crate::format::header::{self, Decoded, Verdict};
 use crate::format::limits::{self, BLOCK};
@@ -33,9 +33,21 @@ impl<S: Source> Reader<S> {
             bad,
         } = header::decode(block);
         let mut ahead = std::mem::take(&mut self.ahead);
-        member.block = ahead.block.unwrap_or(number);
-        for field in bad {
-            ahead.note(Condition::BadField(field), Severity::Failure);
+        let [name, link] = ahead.long_blocks;
+        member.block = number.saturating_sub(name.saturating_add(link));
+        let no_size = size.is_none()
+            && ahead
+                .pax
+                .as_ref()
+                .is_none_or(|pax| pax.size.flatten().is_none());
+        if no_size {
+            ahead.note(bad_size(Header::from_byte_slice(block)), Severity::Failure);
+            self.notes_out(b"", ahead.notes);
+            self.open_gap(number);
+            return Ok(());
+        }
+        for (field, fault) in bad {
+            ahead.note(Condition::BadNumber(field, fault), Severity::Failure);
         }
         if !known {
             let unknown = Condition::UnknownTypeflag(member.typeflag);
@@ -51,23 +63,10 @@ impl<S: Source> Reader<S> {
             member.link = link;
         }
         let facts = self.fold(&mut member, &mut ahead);
-        if let (Some(part), Kind::Regular) = (ahead.part.take(), member.kind) {
-            member.kind = Kind::Continuation;
-            member.name = part.filename.unwrap_or_default();
-            member.offset = part.offset.unwrap_or(0);
-        }
         let is_data_link =
             member.kind == Kind::HardLink && self.link_has_data(&member, size, facts.own_size)?;
         let size = if needs_size(&member) || is_data_link {
-            match facts.size.or(size) {
-                Some(size) => size,
-                None => {
-                    ahead.note(BAD_SIZE, Severity::Failure);
-                    self.notes_out(&member.name, ahead.notes);
-                    self.open_gap(number);
-                    return Ok(());
-                }
-            }
+            facts.size.or(size).unwrap_or(0)
         } else {
             0
         };
@@ -108,6 +107,8 @@ impl<S: Source> Reader<S> {
             _ => {}
         }
         self.notes_out(&member.name, ahead.notes);
+        self.format = member.format;
+        self.remember_member(&member);
         self.ready = Some(member);
         Ok(())
     }

@@ -10,7 +10,7 @@
 //! only.
 //!
 //! Sizes in the headers of links, directories, devices and FIFOs mean nothing: old tars filled the field in without
-//! writing data. A hard link is believed to have data only if a pax `size` says so or if what follows is no header.
+//! writing data. But where the field holds no number the header cannot be trusted, whatever it is of. A hard link is believed to have data only if a pax `size` says so or if what follows is no header.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,16 +18,15 @@ use std::io;
 use tar::Header;
 
 mod fold;
+mod volume;
 
 use super::header::{self, Verdict};
 use super::limits::{self, BLOCK};
-use super::pax::{Overrides, Scope, Volume};
+use super::number;
+use super::pax::{Overrides, Scope};
 use super::source::Source;
 use crate::error::{Complaint, Condition, Error, Operation, Severity};
-use crate::member::{Event, Format, Kind, Member, MemberStream, Record};
-
-/// What is said when the size of a member, or of an extension header, is not known.
-const BAD_SIZE: Condition = Condition::BadField("size");
+use crate::member::{Event, Format, Kind, Member, MemberStream, Record, Timestamp};
 
 /// Pieces of large members end on a multiple of this many bytes: a page, and a block of most file systems.
 const PAGE: usize = 4096;
@@ -37,6 +36,8 @@ const PAGE: usize = 4096;
 pub struct Options {
     /// Zero blocks do not end the archive.
     pub ignore_zeros: bool,
+    /// The archive is a set of volumes: where one ends the source is asked for the next.
+    pub volumes: bool,
     /// The archive's name, for errors.
     pub name: Vec<u8>,
 }
@@ -50,8 +51,10 @@ pub struct Reader<S> {
     at: u64,
     /// Bytes of the current member's data that can still be handed out.
     left: u64,
-    /// Bytes that follow them before the next header: padding, and data that nobody is to see.
-    behind: u64,
+    /// Bytes of its data that follow them and that nobody is to see.
+    more: u64,
+    /// Bytes from there to the next header.
+    padding: u64,
     /// Complaints that go out before the next member does.
     complaints: VecDeque<Complaint>,
     /// A member that waits for the complaints before it.
@@ -72,6 +75,10 @@ pub struct Reader<S> {
     ahead: Ahead,
     /// The body of an extension header; kept for its memory.
     body: Vec<u8>,
+    /// The format of the last member.
+    format: Format,
+    /// What further volumes are compared with.
+    set: volume::Set,
 }
 
 /// How a stream has ended.
@@ -81,6 +88,7 @@ enum Over {
     End,
     NotAnArchive,
     UnexpectedEnd(u64),
+    NoVolume(u64),
     /// The source gives its error again.
     Failed,
 }
@@ -88,14 +96,12 @@ enum Over {
 /// Extension headers wait here for the member they belong to.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// Block number of the first one.
-    block: Option<u64>,
     long_name: Option<Vec<u8>>,
     long_link: Option<Vec<u8>>,
+    /// Blocks of the last header of each kind that gave them.
+    long_blocks: [u64; 2],
     pax: Option<Box<Overrides>>,
     suntar: bool,
-    /// A part of a file that began on another volume follows (GNU tar, POSIX format).
-    part: Option<Volume>,
     /// What was wrong with them; said with the member's name when that is known.
     notes: Vec<(Condition, Severity)>,
 }
@@ -128,7 +134,8 @@ impl<S: Source> Reader<S> {
             options,
             at: 0,
             left: 0,
-            behind: 0,
+            more: 0,
+            padding: 0,
             complaints: VecDeque::new(),
             ready: None,
             valid: false,
@@ -141,6 +148,8 @@ impl<S: Source> Reader<S> {
             end_marker: None,
             ahead: Ahead::default(),
             body: Vec::new(),
+            format: Format::V7,
+            set: volume::Set::default(),
         }
     }
 
@@ -201,8 +210,12 @@ impl<S: Source> Reader<S> {
 
     /// Passes over `n` bytes that have to be there.
     fn skip(&mut self, n: u64) -> Result<(), Error> {
-        if n > 0 && self.skip_bytes(n)? < n {
-            return Err(self.unexpected_end());
+        let mut left = n;
+        while left > 0 {
+            left -= self.skip_bytes(left)?;
+            if left > 0 && !self.next_volume()? {
+                return Err(self.unexpected_end());
+            }
         }
         Ok(())
     }
@@ -220,28 +233,48 @@ impl<S: Source> Reader<S> {
 
     /// A block that has to be there, taken.
     fn needed_block(&mut self) -> Result<[u8; BLOCK], Error> {
-        match self.next_block()? {
-            Some(block) => {
+        loop {
+            if let Some(block) = self.next_block()? {
                 self.take(BLOCK);
-                Ok(block)
+                return Ok(block);
             }
-            None => Err(self.unexpected_end()),
+            if !self.next_volume()? {
+                return Err(self.unexpected_end());
+            }
         }
     }
 
     /// Hands out `data` bytes, then passes over `more` and the padding of both.
     fn set_data(&mut self, data: u64, more: u64) {
         self.left = data;
-        self.behind = more + padding(data + more);
+        self.more = more;
+        self.padding = padding(data + more);
+    }
+
+    /// Passes over what is left of the member's data, also on further volumes.
+    fn skip_data(&mut self) -> Result<(), Error> {
+        while self.left + self.more + self.padding > 0 {
+            let mut passed = self.skip_bytes(self.left + self.more + self.padding)?;
+            for part in [&mut self.left, &mut self.more, &mut self.padding] {
+                let of_it = passed.min(*part);
+                *part -= of_it;
+                passed -= of_it;
+            }
+            if self.left + self.more + self.padding > 0 && !self.next_volume()? {
+                return Err(self.unexpected_end());
+            }
+        }
+        Ok(())
     }
 
     /// Goes on until there is something to hand out.
     fn step(&mut self) -> Result<Step, Error> {
         loop {
-            let rest = self.left + self.behind;
-            (self.left, self.behind) = (0, 0);
-            self.skip(rest)?;
+            self.skip_data()?;
             let Some(block) = self.next_block()? else {
+                if self.valid && self.look(1)?.is_empty() && self.next_volume()? {
+                    continue;
+                }
                 return self.input_ended();
             };
             let number = self.block();
@@ -341,15 +374,24 @@ impl<S: Source> Reader<S> {
         }
         let Some(size) = header::size(view) else {
             // Where its body ends is not known: the next header has to be searched for.
-            self.ahead.note(BAD_SIZE, Severity::Failure);
+            self.ahead.note(bad_size(view), Severity::Failure);
             self.open_gap(number);
             return Ok(());
         };
-        self.ahead.block.get_or_insert(number);
+        let blocks = 1 + size.div_ceil(BLOCK as u64);
         match typeflag {
-            b'L' => self.long_name(size, |ahead| &mut ahead.long_name),
-            b'K' => self.long_name(size, |ahead| &mut ahead.long_link),
-            b'g' => self.global_header(size, number),
+            b'L' => {
+                self.ahead.long_blocks[0] = blocks;
+                self.long_name(size, |ahead| &mut ahead.long_name)
+            }
+            b'K' => {
+                self.ahead.long_blocks[1] = blocks;
+                self.long_name(size, |ahead| &mut ahead.long_link)
+            }
+            b'g' => {
+                let mtime = header::decode(block).member.mtime;
+                self.global_header(size, number, mtime)
+            }
             _ => {
                 self.ahead.suntar |= typeflag == b'X';
                 self.extended_header(size)
@@ -369,7 +411,7 @@ impl<S: Source> Reader<S> {
         Ok(())
     }
 
-    fn global_header(&mut self, size: u64, number: u64) -> Result<(), Error> {
+    fn global_header(&mut self, size: u64, number: u64, mtime: Timestamp) -> Result<(), Error> {
         let is_read = self.read_body(size, limits::PAX_HEADER)?;
         let (complaints, said) = (&mut self.complaints, &mut self.global_complaints);
         let mut complain = |what| {
@@ -386,22 +428,19 @@ impl<S: Source> Reader<S> {
         self.has_global = true;
         // A map is of one file; for all of them it makes no sense.
         self.global.sparse = None;
-        let mut volume = std::mem::take(&mut self.global.volume);
-        let label = volume.label.take().filter(|label| !label.is_empty());
-        if volume.filename.is_some() {
-            self.ahead.part = Some(volume);
-        }
-        if let Some(label) = label {
+        let volume = std::mem::take(&mut self.global.volume);
+        let global = std::mem::take(&mut self.global);
+        self.note_volume(&global);
+        self.global = global;
+        if let Some(label) = volume.label.filter(|label| !label.is_empty()) {
             // GNU tar shows a label that stands in a global header as a member of its own.
             let mut member = Box::new(Member::new(Kind::VolumeHeader, &label));
             member.typeflag = b'g';
             member.format = Format::Pax;
             member.mode = 0;
+            member.mtime = mtime;
             member.block = number;
             self.ready = Some(member);
-            if self.ahead.block == Some(number) {
-                self.ahead.block = None;
-            }
         }
         Ok(())
     }
@@ -443,13 +482,13 @@ impl<S: Source> Reader<S> {
                 .source
                 .at_least(want)
                 .map_err(|cause| cannot_read(&self.options.name, cause))?;
-            if seen.len() < want {
-                self.at += seen.len() as u64;
+            let there = want.min(seen.len());
+            self.body.extend_from_slice(&seen[..there]);
+            self.take(there);
+            left -= there;
+            if there < want && !self.next_volume()? {
                 return Err(self.unexpected_end());
             }
-            self.body.extend_from_slice(&seen[..want]);
-            self.take(want);
-            left -= want;
         }
         self.skip(padding(size))?;
         Ok(true)
@@ -475,6 +514,7 @@ impl<S: Source> MemberStream for Reader<S> {
                 Over::End => return Ok(Event::End),
                 Over::NotAnArchive => return Err(Error::NotAnArchive),
                 Over::UnexpectedEnd(block) => return Err(Error::UnexpectedEnd { block }),
+                Over::NoVolume(number) => return Err(Error::NoVolume(number)),
                 // The source gives its error again.
                 Over::Failed => {
                     self.look(BLOCK)?;
@@ -503,19 +543,14 @@ impl<S: Source> MemberStream for Reader<S> {
             return Err(Error::UnexpectedEnd { block });
         }
         let (want, most) = self.piece(most);
-        let seen = match self.look(want) {
-            Ok(seen) => seen.len().min(most),
+        let seen = match self.seen_data(want) {
+            Ok(seen) => seen.min(most),
             Err(error) => {
                 self.failed(&error);
                 return Err(error);
             }
         };
         let n = match seen as u64 {
-            0 => {
-                let error = self.unexpected_end();
-                self.failed(&error);
-                return Err(error);
-            }
             all if all >= self.left => self.left as usize,
             // What is not the last piece ends on a page, so that the writes of all pieces are aligned.
             _ if seen > PAGE => seen - seen % PAGE,
@@ -534,7 +569,7 @@ impl<S: Source> MemberStream for Reader<S> {
         let next = if self.left > 0 {
             self.piece(usize::MAX).0 as u64
         } else {
-            self.behind + BLOCK as u64
+            self.more + self.padding + BLOCK as u64
         };
         let limit = self.source.limit();
         self.source
@@ -556,13 +591,30 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Waits for `want` bytes of data; gives how many are there, fewer only at the end of a volume and never none.
+    fn seen_data(&mut self, want: usize) -> Result<usize, Error> {
+        loop {
+            match self.look(want)?.len() {
+                0 if self.next_volume()? => {}
+                0 => return Err(self.unexpected_end()),
+                seen => return Ok(seen),
+            }
+        }
+    }
+
     fn failed(&mut self, error: &Error) {
         self.over = match error {
             Error::NotAnArchive => Over::NotAnArchive,
             Error::UnexpectedEnd { block } => Over::UnexpectedEnd(*block),
+            Error::NoVolume(number) => Over::NoVolume(*number),
             _ => Over::Failed,
         };
     }
+}
+
+/// What is said when the size of a member, or of an extension header, is not known.
+fn bad_size(header: &Header) -> Condition {
+    Condition::BadNumber("size", number::fault(&header.as_old().size))
 }
 
 fn too_many(size: u64) -> String {

@@ -7,4 +7,5 @@ mod headers;
 mod seeds;
 mod sparse;
 mod support;
+mod volumes;
 mod writers;

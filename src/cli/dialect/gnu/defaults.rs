@@ -24,6 +24,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             fifo_bytes: FIFO_BYTES,
             ignore_zeros: false,
             seek: Seek::Auto,
+            multi_volume: None,
         },
         directories: vec![PathBuf::from(HERE)],
         selection: Selection::default(),
@@ -43,6 +44,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             xattrs: None,
             selinux: false,
             file_flags: false,
+            make_holes: false,
             no_directories: false,
         },
         durability: Durability {

@@ -20,6 +20,30 @@ use crate::cli::usage::UsageError;
 
 /// The id of plain arguments.
 const MEMBERS: &str = "MEMBER";
+/// Long names in the order in which GNU tar 1.34 tells them when a beginning may mean several, by their first letters.
+/// Ours come after them.
+const ORDER: &str = "\
+    append atime-preserve acls auto-compress absolute-names after-date add-file anchored blocking-factor bzip2 \
+    backup block-number create compare catenate concatenate check-device clamp-mtime compress checkpoint \
+    checkpoint-action check-links confirmation diff delete delay-directory-restore dereference directory \
+    extract exclude exclude-from exclude-caches exclude-caches-under exclude-caches-all exclude-tag \
+    exclude-ignore exclude-ignore-recursive exclude-tag-under exclude-tag-all exclude-vcs exclude-vcs-ignores \
+    exclude-backups file force-local format full-time files-from get group group-map gzip gunzip hole-detection \
+    hard-dereference help incremental ignore-failed-read ignore-command-error info-script ignore-zeros \
+    index-file interactive ignore-case keep-old-files keep-newer-files keep-directory-symlink list \
+    listed-incremental level label lzip lzma lzop mtime mode multi-volume no-seek no-check-device \
+    no-overwrite-dir no-ignore-command-error no-same-owner numeric-owner no-same-permissions \
+    no-delay-directory-restore no-xattrs no-selinux no-acls new-volume-script no-auto-compress newer \
+    newer-mtime no-quote-chars null no-null no-unquote no-verbatim-files-from no-recursion no-anchored \
+    no-ignore-case no-wildcards no-wildcards-match-slash occurrence overwrite overwrite-dir one-top-level owner \
+    owner-map old-archive one-file-system preserve-permissions preserve-order portability posix pax-option \
+    program-name quoting-style quote-chars remove-files recursive-unlink rmt-command rsh-command record-size \
+    read-full-records restrict recursion sparse sparse-version seek skip-old-files same-owner same-permissions \
+    same-order sort selinux starting-file suffix strip-components show-defaults show-snapshot-field-ranges \
+    show-omitted-dirs show-transformed-names show-stored-names test-label to-stdout to-command touch \
+    tape-length transform totals update unlink-first use-compress-program ungzip uncompress utc unquote usage \
+    verify volno-file verbose verbatim-files-from version warning wildcards wildcards-match-slash xattrs \
+    xattrs-include xattrs-exclude xz xform";
 /// Stands for "no value": an argument cannot hold a NUL byte.
 const ABSENT: &str = "\0";
 
@@ -246,13 +270,20 @@ fn unknown_long(beginning: &str, words: &[Vec<u8>], similar: Option<String>) -> 
         })
         .cloned()
         .unwrap_or_else(|| format!("--{beginning}").into_bytes());
-    let possibilities: Vec<String> = meant(beginning.as_bytes())
+    let mut possibilities: Vec<String> = meant(beginning.as_bytes())
         .iter()
         .filter(|row| row.category != Category::Hidden)
         .flat_map(|row| row.longs)
         .filter(|long| long.starts_with(beginning))
         .map(|long| format!("--{long}"))
         .collect();
+    let place = |option: &String| {
+        ORDER
+            .split_ascii_whitespace()
+            .position(|name| option.strip_prefix("--") == Some(name))
+            .unwrap_or(usize::MAX)
+    };
+    possibilities.sort_by_key(place);
     if possibilities.len() > 1 && !beginning.is_empty() {
         UsageError::Ambiguous {
             given,

@@ -4,7 +4,8 @@
 use std::num::NonZeroU64;
 
 use durastar::plan::{
-    Compression, CompressionFormat, Existing, ExistingDirectories, RECORD_BYTES, Seek,
+    Compression, CompressionFormat, Existing, ExistingDirectories, RECORD_BYTES, Seek, Told,
+    VolumeScript,
 };
 use durastar::select::names;
 use durastar::sys::signal;
@@ -137,9 +138,11 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Archive,
         "S",
         &["sparse"],
-        "accepted: holes are always restored",
-        || Setting::Always,
-    ),
+        "blocks of zeros in files that are extracted become holes",
+        || Setting::MakeHoles,
+    )
+    .more("Holes that the archive knows of are restored always.")
+    ,
     // Which files.
     valued(
         Selection,
@@ -674,12 +677,23 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         |name| Ok(Setting::Archive(name.to_vec())),
     )
     .more("Without it the archive is what TAPE names, or standard input."),
-    refused(
+    valued(
         Archive,
         "F",
         &["info-script", "new-volume-script"],
-        Value::Required("NAME"),
-        "",
+        "COMMAND",
+        "run COMMAND when the next volume is needed; implies -M",
+        |command| {
+            Ok(Setting::VolumeScript(VolumeScript {
+                command: command.to_vec(),
+                told: Told::Environment,
+            }))
+        },
+    )
+    .more(
+        "A shell runs it. TAR_VOLUME is the number of the volume that is wanted and TAR_ARCHIVE its name; a name that \
+         is written to the file descriptor TAR_FD is opened instead. TAR_BLOCKING_FACTOR, TAR_SUBCOMMAND (-t or -x), \
+         TAR_FORMAT and TAR_VERSION are set too. A status other than 0 ends the run.",
     ),
     refused(
         Archive,
@@ -688,7 +702,19 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("NUMBER"),
         READS_ONLY,
     ),
-    refused(Archive, "M", &["multi-volume"], Value::None, ""),
+    flag(
+        Archive,
+        "M",
+        &["multi-volume"],
+        "the archive goes on from one volume to the next",
+        || Setting::MultiVolume,
+    )
+    .more(
+        "Several -f name the volumes in their order. After the last one the next is asked for, on standard error; an \
+         empty line or y says that it is ready, n NAME that it is the file NAME, q ends the run. A volume that does \
+         not go on with the member that is not complete is refused, and the next one asked for. Volumes are not \
+         compressed.",
+    ),
     refused(
         Archive,
         "",
@@ -703,7 +729,14 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("COMMAND"),
         "archives are local files",
     ),
-    refused(Archive, "", &["volno-file"], Value::Required("FILE"), ""),
+    valued(
+        Archive,
+        "",
+        &["volno-file"],
+        "FILE",
+        "with -M, FILE keeps the number of the volume",
+        |name| Ok(Setting::VolumeNumberFile(name.to_vec())),
+    ),
     // Blocking.
     valued(
         Archive,

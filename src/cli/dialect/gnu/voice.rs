@@ -5,7 +5,7 @@
 
 use std::io::ErrorKind;
 
-use durastar::error::{Complaint, Condition, Error, Operation, Severity};
+use durastar::error::{Complaint, Condition, Error, NumberFault, Operation, Severity, VolumeFault};
 use durastar::member::Timestamp;
 use durastar::sys::time;
 
@@ -267,9 +267,14 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         Condition::BadField(field) => {
             about(format!("Bad value in header field '{field}'").as_bytes())
         }
+        Condition::BadNumber(field, fault) => bad_number(field, fault, marks),
         Condition::UnknownTypeflag(flag) => about(&sentence![
             "Unknown file type '", name(&[*flag], b""), "', extracted as normal file"
         ]),
+        Condition::Volume(fault) => volume_fault(fault, &complaint.member, marks),
+        Condition::Continued => {
+            about(b"Cannot extract -- file is continued from another volume")
+        }
         Condition::UnexpectedEnd => b"Unexpected EOF in archive".to_vec(),
         Condition::Decompression(what) | Condition::Other(what) => {
             about(&name(what.as_bytes(), b""))
@@ -358,6 +363,76 @@ fn odd_time(stamp: Timestamp, ahead: i64) -> String {
     }
 }
 
+/// The question for the next volume, without a newline, with a bell before it.
+pub(crate) fn next_volume(number: u64, archive: &[u8], marks: Marks) -> Vec<u8> {
+    sentence![
+        format!("\u{7}Prepare volume #{number} for "),
+        marks.around(archive),
+        " and hit return: "
+    ]
+}
+
+/// GNU tar calls fields by their C types.
+fn bad_number(field: &str, fault: &NumberFault, marks: Marks) -> Vec<u8> {
+    let (kind, range) = match field {
+        "size" | "offset" => ("off_t", "0..9223372036854775807"),
+        "mtime" => ("time_t", "-9223372036854775808..9223372036854775807"),
+        "mode" => ("mode_t", "0..4294967295"),
+        "uid" => ("uid_t", "0..4294967295"),
+        "gid" => ("gid_t", "0..4294967295"),
+        "devmajor" => ("major_t", "0..4294967295"),
+        "devminor" => ("minor_t", "0..4294967295"),
+        other => (other, "0..18446744073709551615"),
+    };
+    match fault {
+        NumberFault::Text(text) => sentence![
+            "Archive contains ",
+            marks.around(text),
+            format!(" where numeric {kind} value expected")
+        ],
+        NumberFault::Octal(digits) => sentence![
+            "Archive octal value ",
+            name(digits, b""),
+            format!(" is out of {kind} range")
+        ],
+        NumberFault::Range(value) => {
+            format!("Archive value {value} is out of {kind} range {range}").into_bytes()
+        }
+        NumberFault::Binary => {
+            format!("Archive base-256 value is out of {kind} range").into_bytes()
+        }
+    }
+}
+
+fn volume_fault(fault: &VolumeFault, member: &[u8], marks: Marks) -> Vec<u8> {
+    let quoted = marks.around(member);
+    match fault {
+        VolumeFault::Open(why) => {
+            sentence![name(member, b":"), ": Warning: Cannot open: ", cause(why)]
+        }
+        VolumeFault::Empty => NO_ARCHIVE.as_bytes().to_vec(),
+        VolumeFault::NotContinued => sentence![quoted, " is not continued on this volume"],
+        VolumeFault::NameCut => sentence![
+            quoted,
+            " is possibly continued on this volume: header contains truncated name"
+        ],
+        VolumeFault::Size {
+            total,
+            size,
+            offset,
+        } => sentence![
+            quoted,
+            format!(" is the wrong size ({total} != {size} + {offset})")
+        ],
+        VolumeFault::Sequence {
+            total,
+            left,
+            offset,
+        } => format!("This volume is out of sequence ({total} - {left} != {offset})").into_bytes(),
+        other => name(other.to_string().as_bytes(), b""),
+    }
+}
+
 /// `Cannot open`, in GNU tar's words.
 fn cannot(operation: Operation) -> String {
     match operation {
@@ -369,7 +444,7 @@ fn cannot(operation: Operation) -> String {
 }
 
 /// What is said when a run ends early.
-pub(crate) fn fatal(error: &Error) -> Vec<Line> {
+pub(crate) fn fatal(error: &Error, marks: Marks) -> Vec<Line> {
     let between = match error {
         Error::System {
             operation: Operation::Read,
@@ -392,6 +467,16 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
         Error::Decompression(what) | Error::Plan(what) => {
             (name(what.as_bytes(), b""), NOT_RECOVERABLE)
         }
+        Error::VolumeScript(command) => (
+            sentence![marks.around(command), " command failed"],
+            NOT_RECOVERABLE,
+        ),
+        Error::VolumeNumber(file) => (
+            sentence![name(file, b":"), ": contains invalid volume number"],
+            NOT_RECOVERABLE,
+        ),
+        // Why there is none was said where it was asked for.
+        Error::NoVolume(_) => return vec![Line::said(NOT_RECOVERABLE)],
         Error::Stopped => return Vec::new(),
         other => (other.to_string().into_bytes(), NOT_RECOVERABLE),
     };

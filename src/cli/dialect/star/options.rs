@@ -2,7 +2,9 @@
 //!
 //! Names of one letter are in `shorts` and can be bundled; all others are in `longs`, spelt with one dash or two.
 
-use durastar::plan::{Compression, CompressionFormat, DurabilityMode, Existing};
+use durastar::plan::{
+    Compression, CompressionFormat, DurabilityMode, Existing, Told, VolumeScript,
+};
 use durastar::select::{check_star_pattern, transform};
 
 use crate::cli::number;
@@ -114,8 +116,29 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         Value::Required("FORMAT"),
         "formats are recognised when reading, and durastar does not write yet",
     ),
-    refused(Archive, "", &["multivol"], Value::None, ""),
-    refused(Archive, "", &["new-volume-script"], Value::Required("SCRIPT"), ""),
+    flag(Archive, "", &["multivol"], "the archive goes on from one volume to the next", || {
+        Setting::MultiVolume
+    })
+    .more(
+        "Several file= say so too, and name the volumes in their order. After the last one the next is asked for, on \
+         standard error; an empty line or y says that it is ready, n NAME that it is the file NAME, q ends the run. A \
+         volume that does not go on with the member that is not complete, or whose volume header has another number \
+         or is of another set, is refused. Volumes are not compressed.",
+    ),
+    valued(
+        Archive,
+        "",
+        &["new-volume-script"],
+        "PROGRAM",
+        "run PROGRAM when the next volume is needed; implies -multivol",
+        |command| {
+            Ok(Setting::VolumeScript(VolumeScript {
+                command: command.to_vec(),
+                told: Told::Arguments,
+            }))
+        },
+    )
+    .more("Its arguments are the number of the volume and its name. A status other than 0 ends the run."),
     refused(Archive, "", &["VOLHDR"], Value::Required("NAME"), READS_ONLY),
     refused(Archive, "", &["rsh", "rmt"], Value::Required("PATH"), "archives are local files"),
     refused(Archive, "", &["wready"], Value::None, ""),
@@ -351,7 +374,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
             .ok_or(Bad::Value("Bad umask"))
     }),
     flag(Attributes, "", &["sparse"], "accepted: holes are always restored", || Setting::Always),
-    refused(Attributes, "", &["force-hole", "force_hole"], Value::None, ""),
+    flag(
+        Attributes,
+        "",
+        &["force-hole", "force_hole"],
+        "blocks of zeros in files that are extracted become holes",
+        || Setting::MakeHoles,
+    ),
     flag(Attributes, "", &["acl"], "set access control lists, and modes as with -p", || {
         Setting::AclsAndPermissions
     }),

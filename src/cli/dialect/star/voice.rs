@@ -1,6 +1,6 @@
 //! How star speaks: the cause first, a full stop after each sentence.
 
-use durastar::error::{Complaint, Condition, Error, Operation, Severity};
+use durastar::error::{Complaint, Condition, Error, Operation, Severity, VolumeFault};
 
 use crate::cli::dialect::voice::{Line, cause, name, sentence};
 use crate::cli::option::Bad;
@@ -163,6 +163,9 @@ pub(crate) fn complaint(complaint: &Complaint) -> Vec<u8> {
             format!("{warning}Checksum error at block {block}, skipping to the next header.")
                 .into_bytes()
         }
+        Condition::Volume(VolumeFault::Open(why)) => {
+            sentence![cause(why), ". Cannot open ", member, "."]
+        }
         Condition::UnexpectedEnd => sentence![member, ": unexpected EOF in archive."],
         Condition::UnknownTypeflag(flag) => sentence![
             warning,
@@ -200,6 +203,15 @@ pub(crate) fn complaint(complaint: &Complaint) -> Vec<u8> {
             }
         }
     }
+}
+
+/// The question for the next volume, without a newline.
+pub(crate) fn next_volume(number: u64, archive: &[u8]) -> Vec<u8> {
+    sentence![
+        format!("\u{7}Prepare volume #{number} for '"),
+        name(archive, b""),
+        "' and hit return: "
+    ]
 }
 
 fn verb(operation: Operation) -> &'static str {

@@ -166,24 +166,24 @@ fn fatal_errors_word_for_word() {
         cause: io::Error::from_raw_os_error(2),
     };
     assert_eq!(
-        fatal(&open),
+        fatal(&open, plain()),
         [
             Line::said("nonexist: Cannot open: No such file or directory"),
             Line::said("Error is not recoverable: exiting now"),
         ]
     );
     assert_eq!(
-        fatal(&Error::NotAnArchive),
+        fatal(&Error::NotAnArchive, plain()),
         [
             Line::said("This does not look like a tar archive"),
             Line::said("Exiting with failure status due to previous errors"),
         ]
     );
     assert_eq!(
-        fatal(&Error::UnexpectedEnd { block: 3 })[0],
+        fatal(&Error::UnexpectedEnd { block: 3 }, plain())[0],
         Line::said("Unexpected EOF in archive")
     );
-    assert_eq!(fatal(&Error::Stopped), []);
+    assert_eq!(fatal(&Error::Stopped, plain()), []);
 }
 
 #[test]
