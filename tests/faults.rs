@@ -34,10 +34,22 @@ fn mounted(work: &Workdir, make: &str, size: &str, options: &str) -> Option<Moun
         eprintln!("skipped, as {make} and mount need root and the programs");
         return None;
     }
-    work.sh(&format!("rm -f img; truncate -s {size} img; PATH=$PATH:/sbin:/usr/sbin {make} img >mkfs.log 2>&1; mkdir -p m"));
+    // A name of its own each time, as the loop device of the one before may not be gone yet.
+    let image = (0..)
+        .map(|at| format!("img{at}"))
+        .find(|name| !work.path(name).exists());
+    let image = image.expect("there is always another");
+    let made = work.sh(&format!(
+        "truncate -s {size} {image}; mkdir -p m; PATH=$PATH:/sbin:/usr/sbin; {make} {image} 2>&1 && echo made || true"
+    ));
+    // mkfs.btrfs looks at every loop device of the machine, and fails where one is in disorder.
+    if !made.stdout.ends_with("made\n") {
+        eprintln!("skipped, as {make} fails: {}", made.stdout);
+        return None;
+    }
     let status = Command::new("mount")
         .args(["-o", options])
-        .args([work.path("img"), work.path("m")])
+        .args([work.path(&image), work.path("m")])
         .output();
     if !status.as_ref().is_ok_and(|output| output.status.success()) {
         eprintln!("skipped, as {make} cannot be mounted here: {status:?}");
