@@ -167,12 +167,17 @@ pub enum Condition {
         /// Seconds it lies ahead of the clock; negative for implausibly old ones.
         ahead: i64,
     },
-    /// A sync failed: these members may be lost. The member field names the first, or the file system's directory.
+    /// A sync failed. The member field names the file system's directory; files whose own sync failed have complaints of
+    /// their own.
     NotStable {
         /// What the system said.
         cause: io::Error,
-        /// How many members the sync stood for.
+        /// How many members may be lost by it, besides those with complaints of their own.
         members: u64,
+        /// The first of them in the archive, or one before it; empty if there are none.
+        first: Vec<u8>,
+        /// The last of them in the archive, or one after it.
+        last: Vec<u8>,
     },
     /// A volume of a set is not the one that is wanted, or not quite.
     Volume(VolumeFault),
@@ -405,9 +410,37 @@ impl fmt::Display for Condition {
                 write!(f, "time stamp lies {ahead} s in the future")
             }
             Self::OddTime { .. } => f.write_str("implausibly old time stamp"),
-            Self::NotStable { cause, members } => {
-                write!(f, "cannot sync, {members} members may be lost: {cause}")
+            Self::NotStable {
+                cause, members: 0, ..
+            } => {
+                write!(
+                    f,
+                    "cannot sync, no member is lost that is not named: {cause}"
+                )
             }
+            Self::NotStable {
+                cause,
+                members: 1,
+                first,
+                ..
+            } => {
+                write!(
+                    f,
+                    "cannot sync, 1 member may be lost, {}: {cause}",
+                    first.escape_ascii()
+                )
+            }
+            Self::NotStable {
+                cause,
+                members,
+                first,
+                last,
+            } => write!(
+                f,
+                "cannot sync, {members} members may be lost, {} to {}: {cause}",
+                first.escape_ascii(),
+                last.escape_ascii()
+            ),
         }
     }
 }

@@ -136,7 +136,11 @@ pub(crate) const LAYOUT: &[(&str, &str)] = &[
         "durability.mode",
         "each, group, batch or none; none also where nothing was written",
     ),
-    ("durability.promise", "kept, broken or not-made"),
+    (
+        "durability.promise",
+        "kept: all that was asked for is restored and on stable storage; broken: something failed; not-made: mode none, \
+         or nothing was written",
+    ),
     ("durability.method", "auto or fsync"),
     ("durability.window_members", "bound of a window"),
     ("durability.window_bytes", "bound of a window"),

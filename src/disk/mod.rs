@@ -27,7 +27,7 @@ pub use timed::{SyncCall, Timed};
 /// The error numbers that callers tell apart.
 pub mod errno {
     pub use libc::{
-        EBUSY, EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA, ENOENT,
+        EBUSY, EEXIST, EINVAL, EIO, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA, ENOENT,
         ENOTDIR, ENOTEMPTY, EOPNOTSUPP,
     };
 }
@@ -62,6 +62,8 @@ pub struct Stat {
     pub device: u64,
     /// Number of the inode in it.
     pub inode: u64,
+    /// How many names it has.
+    pub links: u64,
     /// Last change of the contents.
     pub mtime: Timestamp,
 }

@@ -26,9 +26,9 @@ use source::{Reader, RingSource, SetSource, read_error};
 /// What a durability mode's promise came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Promise {
-    /// Every member that was restored is on stable storage, as are the names that lead to it.
+    /// Every member that was asked for is restored and on stable storage, as are the names that lead to it.
     Kept,
-    /// Some members may not be.
+    /// Something failed: some members were not restored as asked for, or may not be on stable storage.
     Broken,
     /// Nothing was promised (mode none, or a job that writes nothing).
     NotMade,
@@ -97,10 +97,11 @@ pub fn run_on<D: Disk>(
     stats.restored.warnings = observer.warnings;
     stats.wall = started.elapsed();
     let bottleneck = bottleneck(&stats);
-    let promise = match (promise, &error) {
-        // What was restored before the end is settled, but that is not all that was asked for.
-        (Promise::Kept, Some(_)) => Promise::Broken,
-        (promise, _) => promise,
+    // What was restored is settled, but that is not all that was asked for.
+    let promise = if promise == Promise::Kept && (error.is_some() || stats.restored.failures > 0) {
+        Promise::Broken
+    } else {
+        promise
     };
     Outcome {
         stats,

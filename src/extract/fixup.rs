@@ -139,6 +139,7 @@ impl<D: Disk> Fixups<D> {
                 let directory = match places.find(base, false, &path, None) {
                     Ok(directory) => directory,
                     Err(blocked) => {
+                        committer.cannot_reach_directory(blocked.errno());
                         inbox.post(blocked.complaint(&pending.name));
                         continue;
                     }

@@ -19,7 +19,7 @@ mod restore;
 mod staging;
 mod way;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -332,11 +332,10 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             observer.member(member, request.name, request.link);
         }
         self.tell_made(observer);
+        // A hard link looks first whether it is to itself.
         if self.plan.extract.existing == Existing::RemoveFirst
-            && self
-                .disk
-                .stat_at(&spot.directory.handle, &spot.name)
-                .is_ok()
+            && member.kind != Kind::HardLink
+            && self.there(&spot)?.is_some()
         {
             self.clear_way(&spot, Operation::Remove, observer)?;
         }
@@ -606,6 +605,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             extras.as_deref(),
         ) {
             ticket.finish();
+        } else {
+            ticket.fail_inode(stat.identity());
         }
         Ok(())
     }
@@ -613,6 +614,20 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     fn stat(&self, spot: &Spot<D>) -> Result<Stat, Refusal> {
         let stat = self.disk.stat_at(&spot.directory.handle, &spot.name);
         Ok(stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?)
+    }
+
+    /// What stands there, if anything does. That it cannot be seen is no reason to take it for absent, and to remove it.
+    fn there(&self, spot: &Spot<D>) -> Result<Option<Stat>, Refusal> {
+        self.there_as(spot, &spot.name)
+    }
+
+    /// The same under another name beside it.
+    fn there_as(&self, spot: &Spot<D>, name: &CStr) -> Result<Option<Stat>, Refusal> {
+        match self.disk.stat_at(&spot.directory.handle, name) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => Ok(None),
+            Err(cause) => Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
+        }
     }
 
     fn symlink(
@@ -695,7 +710,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         }
         let is_destination = spot.path.is_empty();
         let backup = self.back_up(&spot, false, observer)?;
-        let mut there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
+        let mut there = self.there(&spot)?;
         if let (
             Existing::KeepNotOlder {
                 directories: true,

@@ -35,6 +35,15 @@ pub(super) enum Blocked {
 }
 
 impl Blocked {
+    /// The number that the system gives for it, or would give.
+    pub(super) fn errno(&self) -> i32 {
+        match self {
+            Self::System(_, cause) => cause.raw_os_error().unwrap_or(errno::EIO),
+            Self::Leaves => errno::ELOOP,
+            Self::Reserved => errno::EBUSY,
+        }
+    }
+
     /// The process, or the system, may not open any more files.
     pub(super) fn is_for_want_of_files(&self) -> bool {
         matches!(self, Self::System(_, cause) if matches!(cause.raw_os_error(), Some(errno::EMFILE | errno::ENFILE)))
@@ -260,8 +269,7 @@ impl<D: Disk> Places<D> {
         let handle = match handle {
             Ok(handle) => handle,
             Err(error) if is_link_error(&error) => {
-                let directory =
-                    self.follow(self.root(base), current, &name, &mut MAX_LINKS.clone())?;
+                let directory = self.follow_inside(self.root(base), current, &name)?;
                 return self.wrap(directory, base, path);
             }
             Err(error) => return Err(Blocked::System(Operation::Open, error)),
@@ -271,6 +279,45 @@ impl<D: Disk> Places<D> {
 
     fn wrap(&self, handle: D::Dir, base: usize, path: &[u8]) -> Result<Directory<D>, Blocked> {
         Directory::new(&*self.disk, handle, base, path).map_err(system(Operation::Stat))
+    }
+
+    /// The directory that the symbolic link `name` leads to, if it is inside.
+    fn follow_inside(
+        &self,
+        root: &Root<D>,
+        at: &Directory<D>,
+        name: &CStr,
+    ) -> Result<D::Dir, Blocked> {
+        let found = self.follow(root, at, name, &mut MAX_LINKS.clone())?;
+        if !self.unbounded && !root.whole {
+            self.check_inside(root, &found)?;
+        }
+        Ok(found)
+    }
+
+    /// Climbs from a directory to the destination. The `..` of a link's target has passed by the destination unseen if
+    /// somebody moved a directory away while it was walked; from outside there is no way up that meets it.
+    fn check_inside(&self, root: &Root<D>, directory: &D::Dir) -> Result<(), Blocked> {
+        let look = |directory: &D::Dir| {
+            let stat = self.disk.stat_dir(directory);
+            stat.map(|stat| stat.identity())
+                .map_err(system(Operation::Stat))
+        };
+        let mut identity = look(directory)?;
+        let mut above: Option<D::Dir> = None;
+        while identity != root.directory.identity() {
+            let next = self
+                .disk
+                .open_dir(above.as_ref().unwrap_or(directory), c"..");
+            let next = next.map_err(system(Operation::Open))?;
+            let over = look(&next)?;
+            if over == identity {
+                return Err(Blocked::Leaves);
+            }
+            identity = over;
+            above = Some(next);
+        }
+        Ok(())
     }
 
     /// The directory that the symbolic link `name` leads to.
@@ -350,8 +397,7 @@ impl<D: Disk> Places<D> {
 
     /// The directory that a symbolic link leads to, if it leads to one inside the destination.
     pub(super) fn link_to_directory(&self, at: &Directory<D>, name: &CStr) -> bool {
-        self.follow(self.root(at.base), at, name, &mut MAX_LINKS.clone())
-            .is_ok()
+        self.follow_inside(self.root(at.base), at, name).is_ok()
     }
 
     /// A link was made that must not be followed.

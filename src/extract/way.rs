@@ -3,7 +3,7 @@
 //! Names are tried first and looked at only when that fails; the exceptions are the rules that compare with what is there.
 
 use super::{Extractor, Refusal, Spot, remove};
-use crate::disk::{Access, Disk, FileKind, errno};
+use crate::disk::{Access, Disk, FileKind, Stat, errno};
 use crate::error::{Complaint, Condition, Operation};
 use crate::member::Member;
 use crate::observe::Observer;
@@ -19,19 +19,18 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         let Existing::KeepNotOlder { directories, .. } = self.plan.extract.existing else {
             return Ok(());
         };
-        let is_newer = |disk: &D| {
-            disk.stat_at(&spot.directory.handle, &spot.name)
-                .is_ok_and(|stat| {
-                    // Where directories are not asked for their time, one does not keep a file away either.
-                    stat.mtime >= member.mtime && (directories || stat.kind != FileKind::Directory)
-                })
+        let is_newer = |there: Option<Stat>| {
+            there.is_some_and(|stat| {
+                // Where directories are not asked for their time, one does not keep a file away either.
+                stat.mtime >= member.mtime && (directories || stat.kind != FileKind::Directory)
+            })
         };
-        if !is_newer(&self.disk) {
+        if !is_newer(self.there(spot)?) {
             return Ok(());
         }
         // A file that is still being written is as old as this moment until it gets its time.
         self.executor.drain();
-        if is_newer(&self.disk) {
+        if is_newer(self.there(spot)?) {
             return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
         }
         Ok(())
@@ -90,7 +89,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
                     Existing::KeepComplain => return Err(failure(error).into()),
                     // Overwriting is not removing.
                     Existing::Overwrite
-                        if operation == Operation::Open && self.is_directory(spot) =>
+                        if operation == Operation::Open && self.is_directory(spot)? =>
                     {
                         let cause = std::io::Error::from_raw_os_error(errno::EISDIR);
                         return Err(failure(cause).into());
@@ -104,10 +103,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }
     }
 
-    pub(super) fn is_directory(&self, spot: &Spot<D>) -> bool {
-        self.disk
-            .stat_at(&spot.directory.handle, &spot.name)
-            .is_ok_and(|stat| stat.kind == FileKind::Directory)
+    fn is_directory(&self, spot: &Spot<D>) -> Result<bool, Refusal> {
+        let there = self.there(spot)?;
+        Ok(there.is_some_and(|stat| stat.kind == FileKind::Directory))
     }
 
     /// Open files have run out: settle what keeps them open, close the rest.
@@ -126,10 +124,8 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         observer: &mut dyn Observer,
     ) -> Result<(), Refusal> {
         let directory = &spot.directory.handle;
-        let stat = match self.disk.stat_at(directory, &spot.name) {
-            Ok(stat) => stat,
-            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => return Ok(()),
-            Err(cause) => return Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
+        let Some(stat) = self.there(spot)? else {
+            return Ok(());
         };
         self.ask_removal(spot, operation, observer)?;
         if matches!(stat.kind, FileKind::Directory | FileKind::Symlink) {
@@ -219,14 +215,11 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         if self.plan.extract.existing != Existing::Overwrite {
             return Ok(None);
         }
-        let at = &spot.directory.handle;
-        let regular = self
-            .disk
-            .stat_at(at, &spot.name)
-            .is_ok_and(|stat| stat.kind == FileKind::Regular);
-        if !regular {
+        let there = self.there(spot)?;
+        if there.is_none_or(|stat| stat.kind != FileKind::Regular) {
             return Ok(None);
         }
+        let at = &spot.directory.handle;
         // It is about to be cut to nothing, which is a change.
         Self::changing(&mut self.committer, &mut self.fixups, &spot.directory)
             .map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;

@@ -98,6 +98,15 @@ pub fn ignore_sigpipe() {
     }
 }
 
+/// Ignores SIGXFSZ: a file that meets the limit on file sizes (`RLIMIT_FSIZE`) is then a failed write with a name, not the
+/// end of everything.
+pub fn ignore_sigxfsz() {
+    // SAFETY: SIG_IGN is a valid disposition for SIGXFSZ, and no handler is installed that this could race with.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
 /// Whether the process acts as the superuser.
 #[must_use]
 pub fn is_superuser() -> bool {

@@ -331,7 +331,7 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         Condition::ReplacedDirectoryLink => about(
             b"Symbolic link to a directory replaced by a directory (--keep-directory-symlink keeps it)",
         ),
-        Condition::Unsupported(what) => about(format!("Cannot make a {what}, skipped").as_bytes()),
+        Condition::Unsupported(what) => about(format!("Cannot make {what}, skipped").as_bytes()),
         Condition::NoBackup(why) => about(
             format!("Was unable to backup this file: {}", cause(why)).as_bytes(),
         ),
@@ -347,9 +347,21 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         Condition::NotStable {
             cause: why,
             members,
-        } => about(
-            format!("Cannot sync: {}: {members} members may be lost", cause(why)).as_bytes(),
-        ),
+            first,
+            last,
+        } => {
+            let lost = match members {
+                0 => b"No member is lost that is not named".to_vec(),
+                1 => sentence!["1 member may be lost: ", name(first, b"")],
+                _ => sentence![
+                    format!("{members} members may be lost: "),
+                    name(first, b""),
+                    " to ",
+                    name(last, b"")
+                ],
+            };
+            about(&sentence!["Cannot sync: ", cause(why), ": ", lost])
+        }
         other => about(other.to_string().as_bytes()),
     }
 }

@@ -208,12 +208,22 @@ pub(crate) fn complaint(complaint: &Complaint) -> Vec<u8> {
         Condition::NotStable {
             cause: why,
             members,
-        } => sentence![
-            cause(why),
-            ". Cannot sync ",
-            member,
-            format!(", {members} members may be lost.")
-        ],
+            first,
+            last,
+        } => {
+            let lost = match members {
+                0 => b"no member is lost that is not named.".to_vec(),
+                1 => sentence!["1 member may be lost: '", name(first, b""), "'."],
+                _ => sentence![
+                    format!("{members} members may be lost: '"),
+                    name(first, b""),
+                    "' to '",
+                    name(last, b""),
+                    "'."
+                ],
+            };
+            sentence![cause(why), ". Cannot sync ", member, ", ", lost]
+        }
         other => {
             let what = name(other.to_string().as_bytes(), b"");
             if complaint.member.is_empty() {
