@@ -149,6 +149,22 @@ pub enum Condition {
     ReplacedDirectoryLink,
     /// The member's kind cannot be made here (a socket), or it was left out as the plan says.
     Unsupported(&'static str),
+    /// What is in the way could not be renamed out of it.
+    NoBackup(io::Error),
+    /// The command that got the member's contents ended with a status other than 0.
+    CommandFailed {
+        /// Its process.
+        process: u32,
+        /// Its exit status.
+        status: i32,
+    },
+    /// The command that got the member's contents was ended by a signal.
+    CommandKilled {
+        /// Its process.
+        process: u32,
+        /// The signal.
+        signal: i32,
+    },
     /// A name on the command line that no member has.
     NotFound,
     /// A name that was asked for is not as often in the archive as the plan wants.
@@ -160,12 +176,17 @@ pub enum Condition {
         /// Seconds it lies ahead of the clock; negative for implausibly old ones.
         ahead: i64,
     },
-    /// A sync failed: these members may be lost. The member field names the first, or the file system's directory.
+    /// A sync failed. The member field names the file system's directory; files whose own sync failed have complaints of
+    /// their own.
     NotStable {
         /// What the system said.
         cause: io::Error,
-        /// How many members the sync stood for.
+        /// How many members may be lost by it, besides those with complaints of their own.
         members: u64,
+        /// The first of them in the archive, or one before it; empty if there are none.
+        first: Vec<u8>,
+        /// The last of them in the archive, or one after it.
+        last: Vec<u8>,
     },
     /// The file's state changed while it was archived.
     FileChanged,
@@ -478,6 +499,13 @@ impl fmt::Display for Condition {
                 f.write_str("symbolic link to a directory replaced by a directory")
             }
             Self::Unsupported(what) => write!(f, "{what} cannot be made"),
+            Self::NoBackup(cause) => write!(f, "cannot be kept under another name: {cause}"),
+            Self::CommandFailed { process, status } => {
+                write!(f, "command {process} ended with status {status}")
+            }
+            Self::CommandKilled { process, signal } => {
+                write!(f, "command {process} was ended by signal {signal}")
+            }
             Self::NotFound => f.write_str("not found in archive"),
             Self::OccurrenceNotFound => f.write_str("required occurrence not found in archive"),
             Self::OddTime { ahead, .. } if *ahead > 0 => {
@@ -507,9 +535,37 @@ impl fmt::Display for Condition {
             }
             Self::MissingLinks => f.write_str("missing links"),
             Self::Differs(what) => what.fmt(f),
-            Self::NotStable { cause, members } => {
-                write!(f, "cannot sync, {members} members may be lost: {cause}")
+            Self::NotStable {
+                cause, members: 0, ..
+            } => {
+                write!(
+                    f,
+                    "cannot sync, no member is lost that is not named: {cause}"
+                )
             }
+            Self::NotStable {
+                cause,
+                members: 1,
+                first,
+                ..
+            } => {
+                write!(
+                    f,
+                    "cannot sync, 1 member may be lost, {}: {cause}",
+                    first.escape_ascii()
+                )
+            }
+            Self::NotStable {
+                cause,
+                members,
+                first,
+                last,
+            } => write!(
+                f,
+                "cannot sync, {members} members may be lost, {} to {}: {cause}",
+                first.escape_ascii(),
+                last.escape_ascii()
+            ),
         }
     }
 }

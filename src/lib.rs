@@ -19,10 +19,13 @@
 //!
 //! # Rooms
 //!
-//! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `engine` may use all,
-//! `extract` uses `select`, `commit`, `disk` and `sys`, `create` the same but `commit`, which uses `disk`, as does `diff`,
-//! `volume` uses `sys`, and the others use nothing. `tests/house.rs`
-//! holds this against the code. The file system is reached through [`disk`] only, the rest of the system through [`sys`].
+//! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `bench` (the room
+//! of the second program, durastar-bench) uses `engine`, `render`, `format`, `disk` and `sys`, `engine` may use all but
+//! `bench`, `extract` uses `select`, `commit`, `disk` and `sys`, `create` the same but `commit`,
+//! `commit` and `diff` use `disk`, `volume` uses `sys`, and
+//! the others use nothing.
+//! `tests/house.rs` holds this against the code. The file system is reached through [`disk`] only, the rest of the system
+//! through [`sys`].
 //!
 //! # Words
 //!
@@ -35,6 +38,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
+pub mod bench;
 pub mod commit;
 pub mod create;
 pub mod diff;

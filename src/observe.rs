@@ -23,7 +23,7 @@ pub enum Verdict {
 /// It is asked on the thread that runs the engine, also while a member is being restored.
 pub trait Operator {
     /// Makes volume `number` (from 1) ready, which is to be opened by this name.
-    fn prepare(&mut self, number: u64, name: &[u8]) -> Answer;
+    fn prepare(&mut self, number: u64, name: &[u8]) -> Prepared;
 
     /// A program is about to run that may print: what is to stand before that has to be out.
     fn before_program(&mut self) {}
@@ -34,7 +34,7 @@ pub trait Operator {
 
 /// What comes of asking for a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Prepared {
     /// It is ready.
     Ready,
     /// It is ready under this name.
@@ -43,10 +43,35 @@ pub enum Answer {
     None,
 }
 
+/// What the observer wants done about a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Restore it.
+    Yes,
+    /// Leave it out.
+    No,
+    /// Restore it under this name.
+    Rename(Vec<u8>),
+}
+
 /// Receives what happens during a run. Every method has a default that ignores it.
 pub trait Observer {
-    /// A wanted member, before its data is read; `name` is what it is called after renaming.
-    fn member(&mut self, _member: &Member, _name: &[u8]) {}
+    /// A wanted member, before its data is read; `name` is what it is called after renaming, `link` its target then.
+    fn member(&mut self, _member: &Member, _name: &[u8], _link: &[u8]) {}
+
+    /// Asked before a wanted member is restored, where [`Selection::ask`](crate::plan::Selection::ask) is set.
+    fn confirm(&mut self, _member: &Member, _name: &[u8]) -> Answer {
+        Answer::Yes
+    }
+
+    /// Asked before what is in the way of this member is removed, where
+    /// [`Extract::ask_before_removing`](crate::plan::Extract::ask_before_removing) is set.
+    fn confirm_removal(&mut self, _name: &[u8]) -> bool {
+        true
+    }
+
+    /// What was in the way of a member was renamed, or, when the member could not be made, renamed back.
+    fn backed_up(&mut self, _from: &[u8], _to: &[u8], _back: bool) {}
 
     /// A problem with one member.
     fn complaint(&mut self, _complaint: &Complaint) -> Verdict {
@@ -63,6 +88,10 @@ pub trait Observer {
 
     /// So many records were read since the start; called when the number grows, at most once a member.
     fn records(&mut self, _records: u64) {}
+
+    /// The FIFO that the archive passes through, before the first member; not called where it is read without one. Its
+    /// fill may be looked at from any thread while the run goes on.
+    fn fifo(&mut self, _monitor: fifo::Monitor) {}
 
     /// The end of the archive was reached: the number of the first zero block there, or of the block after the last one
     /// where `zeros` says that there is none.

@@ -38,6 +38,8 @@ pub struct Input {
     pub wait_input: Duration,
     /// Name of the compression format; empty for none.
     pub compression: &'static str,
+    /// The bytes of each pair were found the wrong way round.
+    pub swapped: bool,
     /// Time the reader thread worked or waited: read, decompressed, put.
     pub reader_busy: Duration,
 }

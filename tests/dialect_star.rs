@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::support::{Ran, Workdir, has};
+use crate::support::{Ran, Workdir, fixture, has};
 
 /// A record: 20 blocks.
 const RECORD: u64 = 10_240;
@@ -212,6 +212,44 @@ fn listing_lines_work_word_for_word() {
     assert!(!run.join("linux-3.5.1").exists());
     let ran = star("-t f=archive.tar -no-statistics");
     ran.quiet();
+}
+
+/// The line of star 1.7: name, compression, order of the bytes, format.
+#[test]
+fn the_type_of_an_archive_is_printed() {
+    let work = Workdir::new();
+    let folder = fixture("");
+    let folder = folder.to_str().expect("a plain name");
+    for (name, expected) in [
+        ("star/star.tar.gz", "gzip compressed star archive."),
+        ("star/xstar.tar.gz", "gzip compressed xstar archive."),
+        ("star/exustar.tar.gz", "gzip compressed exustar archive."),
+        ("star/suntar.tar.gz", "gzip compressed suntar archive."),
+        (
+            "star/ustar-byteswapped.tar.gz",
+            "gzip compressed swapped ustar archive.",
+        ),
+        ("gnu/gnu.tar.gz", "gzip compressed gnutar archive."),
+        ("gnu/posix.tar.gz", "gzip compressed pax archive."),
+        ("bsd/v7tar.tar.gz", "gzip compressed tar archive."),
+    ] {
+        let archive = format!("{folder}{name}");
+        let ran = work.run("star", &["-print-artype", &format!("f={archive}")]);
+        ran.quiet();
+        assert_eq!(ran.stdout, format!("{archive}: {expected}\n"));
+    }
+    let plain = work
+        .sh(&format!("gzip -dc {folder}gnu/v7.tar.gz"))
+        .stdout_bytes;
+    let ran = work
+        .program("star")
+        .words(&["-print-artype"])
+        .input(plain)
+        .run();
+    ran.quiet();
+    assert_eq!(ran.stdout, "-: tar archive.\n");
+    let ran = work.run("star", &["-print-artype", "-t", "f=-"]);
+    assert_eq!(ran.code, Some(255), "{}", ran.stderr);
 }
 
 #[test]

@@ -366,7 +366,6 @@ fn what_is_in_the_way_is_treated_like_gnu_tar_does() {
 
 /// What GNU tar does where a directory is to be restored and something else is there.
 #[test]
-#[ignore = "--keep-newer-files asks directories nothing, --unlink-first keeps directories that are not empty"]
 fn directories_are_existing_files_too() {
     if !has_gnu_tar() {
         return;
@@ -388,7 +387,6 @@ fn directories_are_existing_files_too() {
 
 /// Rarely met, and said otherwise than by GNU tar.
 #[test]
-#[ignore = "-v does not list what --keep-newer-files skips; -C is shown joined"]
 fn corners_of_selection() {
     if !has_gnu_tar() {
         return;
@@ -831,4 +829,66 @@ fn a_limit_on_the_size_of_files_is_about_files() {
          durastar: Exiting with failure status due to previous errors\n",
     );
     work.sh("cmp t/a o/a && cmp t/c o/c").quiet();
+}
+
+/// Targets of hard links are relative to the archive, not to the link; `../` is taken off, told, and then nothing is there.
+#[test]
+fn a_hard_link_whose_target_climbs_is_treated_like_gnu_tar_does() {
+    if !has_gnu_tar() {
+        return;
+    }
+    let work = Workdir::new();
+    let mut builder = tar::Builder::new(File::create(work.path("hl.tar")).expect("a file"));
+    for (kind, name, link) in [
+        (tar::EntryType::Regular, "d/a", None),
+        (tar::EntryType::Link, "d/b", Some("../a")),
+    ] {
+        let mut header = tar::Header::new_ustar();
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(0);
+        header.set_mtime(1_000_000_000);
+        header.set_path(name).expect("short");
+        if let Some(link) = link {
+            header.set_link_name(link).expect("short");
+        }
+        header.set_cksum();
+        builder.append(&header, &b""[..]).expect("written");
+    }
+    drop(builder.into_inner().expect("written"));
+    work.sh("mkdir theirs ours");
+    let theirs = crate::support::gnu_tar(&work.path("theirs"), &["-xf", "../hl.tar"], &[]);
+    let ours = work
+        .program("tar")
+        .words(&["-xf", "../hl.tar"])
+        .at(&work.path("ours"))
+        .run();
+    assert_eq!((ours.code, &ours.stderr), (theirs.code, &theirs.stderr));
+    assert_eq!(ours.code, Some(2));
+}
+
+/// A link member that a regular file of its name follows later, also where the link leads out.
+#[test]
+fn a_file_after_a_link_of_its_name_wins() {
+    if !has_gnu_tar() {
+        return;
+    }
+    let work = Workdir::new();
+    work.sh("for target in /nowhere ../up inside; do rm -f f; ln -s $target f; tar -rf a.tar f; rm f; echo $target >f; tar -rf a.tar f; done; mkdir o");
+    for mode in MODES {
+        work.run(
+            "tar",
+            &["-xf", "a.tar", "-C", "o", &format!("--sync={mode}")],
+        )
+        .quiet();
+        assert_eq!(
+            fs::read_to_string(work.path("o/f")).expect("a file"),
+            "inside\n"
+        );
+        assert!(
+            fs::symlink_metadata(work.path("o/f"))
+                .expect("it is there")
+                .is_file()
+        );
+    }
 }

@@ -1,14 +1,22 @@
 //! The program and the library as their users meet them: one binary, one module a job.
 
 mod append;
+mod bench;
 mod create;
 mod dialect_gnu;
 mod dialect_star;
 mod diff;
 mod durability;
 mod extract;
+mod faults;
 mod filter;
+mod hostile;
 mod house;
+mod overwriting;
+mod questions;
+mod roundtrip;
+mod rules;
+mod samples;
 mod support;
 mod volume;
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use durastar::member::Timestamp;
 use durastar::plan::create::{ArchiveFormat, Create};
 use durastar::plan::{
-    Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, Job, Pattern, Plan, Scope,
-    Stamp, StarPattern, Volume, Wanted,
+    Backup, BackupControl, Compression, CompressionFormat, DateLimit, DurabilityMode, Existing,
+    ExistingDirectories, Job, Pattern, Plan, Scope, Stamp, StarPattern, Volume, Wanted,
 };
 use durastar::render::time::{self as calendar, BrokenDownTime, Detail};
 use durastar::select::transform::{self, BadExpression};
@@ -21,6 +21,7 @@ use durastar::sys::signal::Signal;
 use super::date;
 use super::dialect::{Dialect, Rules};
 use super::files;
+use super::idmap::{self, Whose};
 use super::listing::local;
 use super::making;
 use super::option::{Bad, Category};
@@ -53,6 +54,8 @@ pub(crate) struct Wishes {
     pub(crate) verbose: u8,
     /// Say what extracting would do.
     pub(crate) trace: bool,
+    /// Print what kind of archive it is, and nothing else.
+    pub(crate) archive_type: bool,
     /// Print totals at the end.
     pub(crate) totals: bool,
     /// Print totals when one of these arrives.
@@ -91,6 +94,10 @@ pub(crate) struct Wishes {
     pub(crate) paths_only: bool,
     /// It was said whether names are patterns, so one that looks like a pattern is not worth a hint.
     pub(crate) no_pattern_hint: bool,
+    /// The directories of the plan as each was given, for messages; empty for where the program stands.
+    pub(crate) entered: Vec<Vec<u8>>,
+    /// The first failure ends the run.
+    pub(crate) stop_at_failure: bool,
     /// Warnings turned on or off, in order.
     pub(crate) warnings: Vec<(&'static str, bool)>,
 }
@@ -153,7 +160,8 @@ fn operation(settings: &[Given]) -> Result<&Given, UsageError> {
             | Setting::Create
             | Setting::Append
             | Setting::Update
-            | Setting::Join => true,
+            | Setting::Join
+            | Setting::ArchiveType => true,
             Setting::Refused(row) => row.category == Category::Operation,
             _ => false,
         };
@@ -182,6 +190,8 @@ struct Fold<'a> {
     compression: Option<Compression>,
     /// The option that chose `plan.extract.existing`, for messages.
     existing: Option<(Existing, String)>,
+    /// The option that chose `plan.extract.existing_directories`.
+    existing_directories: Option<(ExistingDirectories, String)>,
     unconditional: bool,
     directories_always: bool,
     dot_always: bool,
@@ -190,6 +200,12 @@ struct Fold<'a> {
     scope: Scope,
     /// Dates as they were written: the option, the text and what it was taken for.
     dates: Vec<(&'static str, Vec<u8>, Timestamp)>,
+    /// `--backup`'s word, if backups are wanted.
+    backup: Option<Option<Vec<u8>>>,
+    backup_suffix: Option<Vec<u8>>,
+    /// `--to-command`.
+    command: Option<Vec<u8>>,
+    ignore_status: bool,
     /// `--one-top-level` without a name.
     top_of_archive: bool,
     occurrence_given: bool,
@@ -255,12 +271,17 @@ impl<'a> Fold<'a> {
             lists: files::Format::default(),
             compression: None,
             existing: None,
+            existing_directories: None,
             unconditional: false,
             directories_always: false,
             dot_always: false,
             to_output: false,
             scope: Scope::default(),
             dates: Vec::new(),
+            backup: None,
+            backup_suffix: None,
+            command: None,
+            ignore_status: false,
             top_of_archive: false,
             occurrence_given: false,
             making: making::Later::default(),
@@ -291,6 +312,10 @@ impl<'a> Fold<'a> {
                 result.map_err(|(value, bad)| wrong_value(given, &value, bad))?;
             }
             Setting::Trace => wishes.trace = true,
+            Setting::ArchiveType => {
+                wishes.archive_type = true;
+                wishes.no_statistics = true;
+            }
             Setting::Refused(row) => {
                 let instead = match row.gives {
                     super::option::Gives::Refused(instead) => instead,
@@ -404,6 +429,53 @@ impl<'a> Fold<'a> {
             Setting::StartingAt(name) => plan.selection.starting_at = Some(name.clone()),
 
             Setting::ToOutput => self.to_output = true,
+            Setting::ToCommand(line) => self.command = Some(line.clone()),
+            &Setting::IgnoreStatus(on) => self.ignore_status = on,
+            Setting::Ask => plan.selection.ask = true,
+            Setting::IdMap(whose, name) => {
+                let made = match whose {
+                    Whose::Owner => making::Making::OwnerMap(name.clone()),
+                    Whose::Group => making::Making::GroupMap(name.clone()),
+                };
+                self.making
+                    .take(&made, plan, self.facts)
+                    .map_err(|(value, bad)| wrong_value(given, &value, bad))?;
+                let extract = &mut plan.extract;
+                let text = (self.facts.read)(name).map_err(|cause| UsageError::File {
+                    option: whose.option(),
+                    name: name.clone(),
+                    operation: durastar::error::Operation::Open,
+                    cause,
+                })?;
+                let map = match whose {
+                    Whose::Owner => &mut extract.owners,
+                    Whose::Group => &mut extract.groups,
+                };
+                let problems = idmap::read(map, *whose, name, &text);
+                if !problems.is_empty() {
+                    return Err(UsageError::MapFile(problems));
+                }
+            }
+            Setting::Backup(word) => {
+                let word = word.clone().filter(|word| !word.is_empty());
+                if let Some(word) = &word {
+                    backup_control(word, "--backup")?;
+                }
+                self.backup = Some(word);
+            }
+            Setting::BackupSuffix(suffix) => {
+                if suffix.contains(&b'/') {
+                    let what = "A backup's suffix cannot hold a slash".to_owned();
+                    return Err(wrong_value(given, suffix, Bad::Usage(what)));
+                }
+                self.backup.get_or_insert(None);
+                self.backup_suffix = Some(suffix.clone());
+            }
+            Setting::SafeWrites => extract.safe_writes = true,
+            Setting::Refresh => extract.refresh = true,
+            Setting::AskBeforeRemoving => extract.ask_before_removing = true,
+            Setting::KeepFullDirectories => extract.keep_full_directories = true,
+            Setting::StopAtFailure => wishes.stop_at_failure = true,
             &Setting::SameOwner(on) => {
                 extract.same_owner = on;
                 self.old_letter |= given.spelt == "-o";
@@ -416,6 +488,12 @@ impl<'a> Fold<'a> {
                 extract.atime = false;
             }
             &Setting::Existing(rule) => {
+                if let Some((_, earlier)) = &self.existing_directories {
+                    return Err(UsageError::Contradiction {
+                        later: given.spelt.clone(),
+                        earlier: earlier.clone(),
+                    });
+                }
                 match &self.existing {
                     Some((before, spelt)) if *before != rule && !self.rules.newer_wins => {
                         return Err(UsageError::Contradiction {
@@ -432,7 +510,20 @@ impl<'a> Fold<'a> {
             Setting::Unconditional => self.unconditional = true,
             Setting::DirectoriesAlways => self.directories_always = true,
             Setting::DotAlways => self.dot_always = true,
-            &Setting::ExistingDirectories(rule) => extract.existing_directories = rule,
+            &Setting::ExistingDirectories(rule) => {
+                // To GNU tar these are two more rules about existing files.
+                let files = self.existing.as_ref().map(|(_, spelt)| spelt);
+                let others = self.existing_directories.as_ref();
+                let others = others.filter(|(before, _)| *before != rule);
+                if let Some(earlier) = files.or(others.map(|(_, spelt)| spelt)) {
+                    return Err(UsageError::Contradiction {
+                        later: given.spelt.clone(),
+                        earlier: earlier.clone(),
+                    });
+                }
+                extract.existing_directories = rule;
+                self.existing_directories = Some((rule, given.spelt.clone()));
+            }
             Setting::KeepDirectorySymlink => extract.keep_directory_symlink = true,
             &Setting::SecureLinks(on) => extract.secure_links = on,
             Setting::MakeHoles => {
@@ -520,6 +611,9 @@ impl<'a> Fold<'a> {
         } else {
             directories[last] = entered;
         }
+        let last = directories.len() - 1;
+        self.wishes.entered.resize(last, Vec::new());
+        self.wishes.entered.push(name.to_vec());
     }
 
     /// GNU tar's limit by a date, or by the time of a file whose name begins with a slash or a dot.
@@ -635,17 +729,21 @@ impl<'a> Fold<'a> {
 
     fn finish(mut self, operation: &Given) -> Result<Command, UsageError> {
         let plan = &mut self.plan;
-        plan.job = match (&operation.setting, self.to_output) {
-            (Setting::Extract, true) => Job::ExtractToOutput,
-            (Setting::Extract, false) => Job::Extract,
-            (Setting::Compare, _) => Job::Compare,
-            (Setting::Delete, _) => Job::Delete,
-            (Setting::Create, _) => Job::Create,
-            (Setting::Append, _) => Job::Append,
-            (Setting::Update, _) => Job::Update,
-            (Setting::Join, _) => Job::Join,
+        plan.job = match (&operation.setting, self.to_output, &self.command) {
+            (Setting::Extract, true, _) => Job::ExtractToOutput,
+            (Setting::Extract, false, Some(_)) => Job::ExtractToCommand,
+            (Setting::Extract, false, None) => Job::Extract,
+            (Setting::Compare, _, _) => Job::Compare,
+            (Setting::Delete, _, _) => Job::Delete,
+            (Setting::Create, _, _) => Job::Create,
+            (Setting::Append, _, _) => Job::Append,
+            (Setting::Update, _, _) => Job::Update,
+            (Setting::Join, _, _) => Job::Join,
             _ => Job::List,
         };
+        if let Some(word) = &self.backup {
+            plan.extract.backup = backup(word.as_deref(), self.backup_suffix, self.facts)?;
+        }
         if self.volumes.is_empty() {
             let tape = self
                 .rules
@@ -675,6 +773,14 @@ impl<'a> Fold<'a> {
                 return Err(wrong("Cannot use multi-volume compressed archives"));
             }
             change.number_file = self.number_file;
+        }
+        if let Some(start) = &plan.selection.starting_at {
+            // GNU tar takes it for the first of the names that are asked for, also when there is no other.
+            let first = Wanted {
+                pattern: Pattern::literal(without_end_slashes(start)),
+                directory: plan.directories.len() - 1,
+            };
+            plan.selection.wanted.insert(0, first);
         }
         if self.occurrence_given && plan.selection.wanted.is_empty() {
             return Err(wrong("--occurrence is meaningless without a file list"));
@@ -744,18 +850,52 @@ impl<'a> Fold<'a> {
             }
             plan.create.process = durastar::sys::process();
         }
+        if plan.job == Job::ExtractToCommand {
+            plan.extract.command = self.command.map(|line| durastar::plan::Command {
+                line,
+                ignore_status: self.ignore_status,
+                archive: match &self.volumes[0] {
+                    Volume::File(name) => name.as_os_str().as_bytes().to_vec(),
+                    Volume::Standard => b"-".to_vec(),
+                },
+            });
+        }
         plan.archive.volumes = self.volumes;
         plan.archive.compression = self.compression.unwrap_or(Compression::Detect);
         plan.extract.existing = existing(
             self.rules.newer_wins,
-            self.existing.map(|(rule, _)| rule),
+            self.existing.as_ref().map(|(rule, _)| *rule),
             self.unconditional,
             self.directories_always,
             self.dot_always,
         );
+        if !self.rules.newer_wins && !plan.extract.remove_recursively {
+            // What GNU tar's rules for files mean for directories.
+            match plan.extract.existing {
+                Existing::RemoveFirst => {
+                    plan.extract.existing_directories = ExistingDirectories::Remove;
+                }
+                Existing::KeepNotOlder { .. } => {
+                    plan.extract.existing_directories = ExistingDirectories::KeepFull;
+                }
+                _ => {}
+            }
+        }
         if plan.extract.remove_recursively && !self.rules.newer_wins {
             // GNU tar's --recursive-unlink is more than a word about -U: it wins over everything.
             plan.extract.existing = Existing::RemoveFirst;
+        }
+        if plan.extract.safe_writes
+            && matches!(
+                plan.extract.existing,
+                Existing::RemoveFirst | Existing::Overwrite
+            )
+        {
+            let earlier = self.existing.map(|(_, spelt)| spelt);
+            return Err(UsageError::Contradiction {
+                later: self.rules.safe_writes.to_owned(),
+                earlier: earlier.unwrap_or_else(|| "--recursive-unlink".to_owned()),
+            });
         }
         if !plan.job.writes() {
             // Nothing is written, so nothing can be promised.
@@ -839,6 +979,64 @@ fn existing(
         },
         _ => Existing::Replace,
     }
+}
+
+/// What `--backup` may be followed by (GNU's manuals, "Backup options"); each line means one thing.
+const CONTROLS: &[&[&str]] = &[
+    &["none", "off"],
+    &["simple", "never"],
+    &["existing", "nil"],
+    &["numbered", "t"],
+];
+
+/// What a word for backups means; none for no backups. An unmistakable beginning will do.
+fn backup_control(word: &[u8], option: &str) -> Result<Option<BackupControl>, UsageError> {
+    let controls = [
+        None,
+        Some(BackupControl::Simple),
+        Some(BackupControl::Existing),
+        Some(BackupControl::Numbered),
+    ];
+    let whole = |known: &&str| known.as_bytes() == word;
+    let begins = |known: &&str| known.as_bytes().starts_with(word);
+    let mut found = CONTROLS.iter().zip(controls);
+    if let Some((_, control)) = found.find(|(words, _)| words.iter().any(whole)) {
+        return Ok(control);
+    }
+    let matching: Vec<_> = CONTROLS
+        .iter()
+        .zip(controls)
+        .filter(|(words, _)| words.iter().any(begins))
+        .collect();
+    match matching[..] {
+        [(_, control)] => Ok(control),
+        _ => Err(UsageError::BadValue {
+            option: option.to_owned(),
+            value: word.to_vec(),
+            bad: Bad::NoWord {
+                words: CONTROLS,
+                ambiguous: !matching.is_empty(),
+            },
+        }),
+    }
+}
+
+/// How backups are made, by the option's word or else by the environment's.
+fn backup(
+    word: Option<&[u8]>,
+    suffix: Option<Vec<u8>>,
+    facts: &Facts<'_>,
+) -> Result<Option<Backup>, UsageError> {
+    let set = |name: &str| (facts.environment)(name).filter(|value| !value.is_empty());
+    let control = match (word, set("VERSION_CONTROL")) {
+        (Some(word), _) => backup_control(word, "--backup")?,
+        (None, Some(word)) => backup_control(&word, "$VERSION_CONTROL")?,
+        (None, None) => Some(BackupControl::Existing),
+    };
+    let suffix = suffix
+        .or_else(|| set("SIMPLE_BACKUP_SUFFIX").filter(|suffix| !suffix.contains(&b'/')))
+        .unwrap_or_else(|| b"~".to_vec());
+    Ok(control.map(|control| Backup { control, suffix }))
 }
 
 /// The words for durability modes.

@@ -13,6 +13,8 @@ pub(crate) struct Run {
     pub(crate) failed: bool,
     /// Files differ, or changed while they were read.
     pub(crate) differs: bool,
+    /// It ended at its first failure, as was wished.
+    pub(crate) aborted: bool,
     /// The run ended early.
     pub(crate) fatal: bool,
     /// The number that the system gave for it.
@@ -32,6 +34,7 @@ impl Run {
                 || outcome.promise == Promise::Broken
                 || stopped_by_us,
             differs: outcome.stats.restored.differences > 0,
+            aborted: false,
             fatal: match outcome.error {
                 None | Some(Error::Stopped) => false,
                 Some(_) => true,
@@ -53,8 +56,10 @@ pub(crate) fn run(dialect: Dialect, run: Run) -> u8 {
                 0
             }
         }
-        // star: the errno of what ended the run, -1 where there is none, -2 for failures on the way.
+        // star: the errno of what ended the run, -1 where there is none, -2 for failures on the way, -3 for one that was to
+        // end it.
         Dialect::Star => match run {
+            Run { aborted: true, .. } => 253,
             Run {
                 fatal: true, errno, ..
             } => errno
@@ -101,6 +106,7 @@ mod tests {
     const FINE: Run = Run {
         failed: false,
         differs: false,
+        aborted: false,
         fatal: false,
         errno: None,
     };
@@ -119,8 +125,13 @@ mod tests {
             errno: Some(2),
             ..fatal
         };
+        let aborted = Run {
+            aborted: true,
+            ..failed
+        };
         for (what, gnu, star) in [
             (FINE, 0, 0),
+            (aborted, 2, 253),
             (failed, 2, 254),
             (fatal, 2, 255),
             (missing, 2, 2),

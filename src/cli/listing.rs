@@ -54,8 +54,8 @@ impl<'a> Listing<'a> {
         listing::gnu_directory_made(path, mode, &self.quoter, &self.widths, out);
     }
 
-    /// The line for a member, if there is one, with its newline.
-    pub(crate) fn line(&mut self, member: &Member, name: &[u8], out: &mut Vec<u8>) {
+    /// The line for a member, if there is one, with its newline; `renamed` is what its names become on disk.
+    pub(crate) fn line(&mut self, member: &Member, renamed: Names<'_>, out: &mut Vec<u8>) {
         let wishes = &self.command.wishes;
         let listing = self.command.plan.job == Job::List && !wishes.trace;
         // How much is printed: 0 nothing, 1 the name (star extracting: what is done), 2 a long line.
@@ -64,20 +64,23 @@ impl<'a> Listing<'a> {
             return;
         }
         // A substitution that leaves nothing of a name leaves the member out.
-        if self.dialect == Dialect::Star && wishes.transformed_names && name.is_empty() {
+        if self.dialect == Dialect::Star && wishes.transformed_names && renamed.name.is_empty() {
             return;
         }
-        let names = Names {
-            name: if wishes.transformed_names {
-                match (name, member.kind) {
+        let names = if wishes.transformed_names {
+            Names {
+                name: match (renamed.name, member.kind) {
                     // What GNU tar prints of a directory of whose name nothing is left.
                     (b"", Kind::Directory) => b"/",
-                    _ => name,
-                }
-            } else {
-                &member.name
-            },
-            link: self.target(member),
+                    (name, _) => name,
+                },
+                link: renamed.link,
+            }
+        } else {
+            Names {
+                name: &member.name,
+                link: self.target(member),
+            }
         };
         // GNU tar tells the block behind the header once it has begun to extract.
         let extracting = self.command.plan.job != Job::List && self.dialect == Dialect::Gnu;

@@ -10,6 +10,7 @@ mod dialect;
 mod exit;
 mod files;
 mod help;
+mod idmap;
 mod listing;
 mod making;
 mod man;
@@ -28,7 +29,7 @@ mod volumes;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::process::ExitCode;
@@ -162,8 +163,33 @@ fn carry_out(
         .multi_volume
         .is_some()
         .then(|| Prompt::new(dialect, message, marks, from_input));
-    let outcome = engine::run(&command.plan, &mut message.contents(), &mut show);
+    let asks = command.plan.selection.ask || command.plan.extract.ask_before_removing;
+    if asks && command.plan.job != Job::List {
+        match answers(&command.plan.archive.volumes) {
+            Ok(answers) => show.answers = Some(answers),
+            Err(error) => return refuse(dialect, message, facts, &error),
+        }
+    }
+    if command.plan.job == Job::ExtractToCommand {
+        // Nothing is made here, and the command's files are the user's.
+        sys::set_umask(facts.umask);
+        sys::ignore_sigpipe();
+    }
+    let mut outcome = engine::run(&command.plan, &mut message.contents(), &mut show);
     let tally = show.tally;
+    if let Some(Error::System {
+        operation: Operation::ChangeDirectory,
+        name,
+        ..
+    }) = &mut outcome.error
+    {
+        // The plan has it joined to those before it.
+        let directories = command.plan.directories.iter().zip(&command.wishes.entered);
+        let mut given = directories.filter(|(path, _)| path.as_os_str().as_bytes() == *name);
+        if let Some((_, entered)) = given.next() {
+            name.clone_from(entered);
+        }
+    }
     let mut failures = tally.failures;
 
     if let Some(error) = &outcome.error {
@@ -176,7 +202,19 @@ fn carry_out(
             Dialect::Star => star::voice::fatal(error),
         });
     }
-    let stopped = matches!(outcome.error, Some(Error::Stopped));
+    // The run for its format was ended by us.
+    let stopped = matches!(outcome.error, Some(Error::Stopped)) && show.format.is_none();
+    if let Some(format) = show.format {
+        let archive = match command.plan.archive.volumes.first() {
+            Some(Volume::File(path)) => path.as_os_str().as_bytes(),
+            _ => b"-",
+        };
+        message.out(&star::voice::archive_type(
+            archive,
+            &outcome.stats.input,
+            format,
+        ));
+    }
     // One that came when everything was done already changes nothing.
     let interrupted = live.asked().filter(|_| stopped);
     if interrupted.is_some() {
@@ -195,7 +233,11 @@ fn carry_out(
         failures += 1;
         message.err(&[output_failure(dialect, error)]);
     }
-    let mut status = exit::run(dialect, exit::Run::of(&outcome, failures, stopped));
+    let run = |failures| exit::Run {
+        aborted: tally.aborted,
+        ..exit::Run::of(&outcome, failures, stopped)
+    };
+    let mut status = exit::run(dialect, run(failures));
     if let Some((name, file)) = report {
         let text = report::render(
             &outcome,
@@ -211,7 +253,7 @@ fn carry_out(
         if let Err(error) = write_report(file, &text, message) {
             failures += 1;
             message.err(&[file_failure(dialect, &name, "write", &error)]);
-            status = exit::run(dialect, exit::Run::of(&outcome, failures, stopped));
+            status = exit::run(dialect, run(failures));
         }
     }
     live.finish();
@@ -223,6 +265,23 @@ fn carry_out(
         sys::signal::die_of(signal);
     }
     ExitCode::from(status)
+}
+
+/// Where answers come from: standard input, unless the archive does.
+fn answers(volumes: &[Volume]) -> Result<Box<dyn BufRead>, UsageError> {
+    const TERMINAL: &str = "/dev/tty";
+    if !volumes.contains(&Volume::Standard) {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    match File::open(TERMINAL) {
+        Ok(terminal) => Ok(Box::new(io::BufReader::new(terminal))),
+        Err(cause) => Err(UsageError::File {
+            option: "-w",
+            name: TERMINAL.into(),
+            operation: Operation::Open,
+            cause,
+        }),
+    }
 }
 
 /// The figures that were asked for, and those that star prints always.

@@ -72,6 +72,13 @@ pub(crate) enum Bad {
     Style,
     /// Not one of these.
     OneOf(&'static [&'static str]),
+    /// Not one of these, of which each may be called in several ways; or the beginning of more than one.
+    NoWord {
+        /// The words.
+        words: &'static [&'static [&'static str]],
+        /// It may mean several.
+        ambiguous: bool,
+    },
 }
 
 /// Where an option stands in the manual.

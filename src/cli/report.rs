@@ -51,6 +51,7 @@ pub(crate) fn render(outcome: &Outcome, around: Around<'_>) -> String {
             Job::Append => "append",
             Job::Update => "update",
             Job::Join => "join",
+            Job::ExtractToCommand => "extract-to-command",
         },
         "exit_status": around.exit_status,
         "error": outcome.error.as_ref().map(error),
@@ -141,7 +142,11 @@ pub(crate) const LAYOUT: &[(&str, &str)] = &[
         "durability.mode",
         "each, group, batch or none; none also where nothing was written",
     ),
-    ("durability.promise", "kept, broken or not-made"),
+    (
+        "durability.promise",
+        "kept: all that was asked for is restored and on stable storage; broken: something failed; not-made: mode none, \
+         or nothing was written",
+    ),
     ("durability.method", "auto or fsync"),
     ("durability.window_members", "bound of a window"),
     ("durability.window_bytes", "bound of a window"),

@@ -11,6 +11,7 @@ use durastar::plan::{
 };
 use durastar::sys::signal::Signal;
 
+use super::idmap::Whose;
 use super::making::Making;
 use super::option::OptionDef;
 
@@ -48,6 +49,8 @@ pub(crate) enum Setting {
     Making(Making),
     /// Say what extracting would do (star's `-n`).
     Trace,
+    /// Print what kind of archive it is (star's `-print-artype`).
+    ArchiveType,
     /// An option that is known and not built.
     Refused(&'static OptionDef),
     /// Accepted: what it asks for is always so.
@@ -125,6 +128,28 @@ pub(crate) enum Setting {
 
     /// Contents go to standard output.
     ToOutput,
+    /// Contents go to a command.
+    ToCommand(Vec<u8>),
+    /// The command's exit status does not matter.
+    IgnoreStatus(bool),
+    /// Ask before each member.
+    Ask,
+    /// Owners or groups become others, as this file says.
+    IdMap(Whose, Vec<u8>),
+    /// Keep what is in the way under another name, made in the way of this word.
+    Backup(Option<Vec<u8>>),
+    /// What is added to such a name; implies it.
+    BackupSuffix(Vec<u8>),
+    /// Temporary names until members are stable.
+    SafeWrites,
+    /// Only what exists (star's `-refresh`).
+    Refresh,
+    /// Ask before anything is removed (star's `-ask-remove`).
+    AskBeforeRemoving,
+    /// Keep directories in the way that are not empty.
+    KeepFullDirectories,
+    /// The first failure ends the run (star's `-e`).
+    StopAtFailure,
     /// Set owners.
     SameOwner(bool),
     /// Owners by number only.

@@ -1,13 +1,14 @@
 //! The observer: what the library tells becomes lines, in the dialect's voice.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 use durastar::error::{Complaint, Condition, Difference, Severity};
-use durastar::member::Member;
-use durastar::observe::{Observer, Operator, Verdict};
+use durastar::member::{Format, Member};
+use durastar::observe::{Answer, Observer, Operator, Verdict};
 use durastar::plan::{Job, Volume};
+use durastar::render::listing::Names;
 use durastar::select::glob::has_wildcards;
 
 use super::assemble::Command;
@@ -38,9 +39,13 @@ pub(crate) struct Show<'a> {
     marks: gnu::voice::Marks,
     listing: Listing<'a>,
     settled: Option<SettledLog>,
+    /// Where answers to questions come from; nowhere means no.
+    pub(crate) answers: Option<Box<dyn BufRead>>,
     progress: Progress,
     checkpoint: u64,
     line: Vec<u8>,
+    /// The format of the first member, where nothing more is asked for.
+    pub(crate) format: Option<Format>,
     /// Who is asked for further volumes.
     pub(crate) prompt: Option<Prompt>,
     /// Complaints so far.
@@ -56,6 +61,8 @@ pub(crate) struct Tally {
     pub(crate) warnings: u64,
     /// Failures by star's classes.
     pub(crate) problems: star::voice::Problems,
+    /// A failure has ended the run, as was wished.
+    pub(crate) aborted: bool,
     /// The archive does not begin with a header, and that was said.
     pub(crate) no_archive: bool,
 }
@@ -92,6 +99,7 @@ impl<'a> Show<'a> {
             marks,
             listing: Listing::new(dialect, command),
             settled,
+            answers: None,
             progress: Progress {
                 wanted: message.terminal && quiet && command.plan.job == Job::Extract,
                 members: 0,
@@ -99,6 +107,7 @@ impl<'a> Show<'a> {
             },
             checkpoint: 0,
             line: Vec::new(),
+            format: None,
             prompt: None,
             tally: Tally::default(),
         }
@@ -164,6 +173,33 @@ impl<'a> Show<'a> {
         }
     }
 
+    /// What goes where the names of members go: to standard output, unless contents go there.
+    fn tell(&self, text: &[u8]) {
+        if self.output_is_taken() {
+            self.message.err_raw(text);
+        } else {
+            self.message.out(text);
+        }
+    }
+
+    /// Asks, and gives the line that comes back, without its newline; an empty one at the end of all answers.
+    fn ask(&mut self, question: &[u8]) -> Vec<u8> {
+        self.tell(question);
+        // A failure is remembered by `message`.
+        let _ = self.message.contents().flush();
+        let mut line = Vec::new();
+        let answers = self.answers.as_mut();
+        let ended = match answers.map(|answers| answers.read_until(b'\n', &mut line)) {
+            Some(Ok(count)) => count == 0,
+            Some(Err(_)) | None => true,
+        };
+        line.pop_if(|last| *last == b'\n');
+        if ended {
+            self.tell(b"\n");
+        }
+        line
+    }
+
     /// A failure outside of the engine.
     fn fail(&mut self, text: Vec<u8>) {
         self.message.err(&[Line::said(text)]);
@@ -172,15 +208,20 @@ impl<'a> Show<'a> {
 }
 
 impl Observer for Show<'_> {
-    fn member(&mut self, member: &Member, name: &[u8]) {
+    fn member(&mut self, member: &Member, name: &[u8], link: &[u8]) {
+        if self.command.wishes.archive_type {
+            self.format = self.format.or(Some(member.format));
+            return;
+        }
         self.progress.members += 1;
         self.line.clear();
-        self.listing.line(member, name, &mut self.line);
+        self.listing
+            .line(member, Names { name, link }, &mut self.line);
         if !self.line.is_empty() {
-            if self.output_is_taken() {
-                self.message.err_raw(&self.line);
-            } else {
-                self.message.out(&self.line);
+            self.tell(&self.line);
+            if self.command.plan.job == Job::ExtractToCommand {
+                // Before anything that the command prints.
+                let _ = self.message.contents().flush();
             }
         }
         self.show_progress();
@@ -230,7 +271,41 @@ impl Observer for Show<'_> {
                 self.message.err(&[Line::said(text)]);
             }
         }
+        if self.command.wishes.stop_at_failure && complaint.severity == Severity::Failure {
+            self.tally.aborted = true;
+            return Verdict::Stop;
+        }
         Verdict::Continue
+    }
+
+    fn confirm(&mut self, _member: &Member, name: &[u8]) -> Answer {
+        let yes = |line: &[u8]| matches!(line.first(), Some(b'y' | b'Y'));
+        let name = name.strip_suffix(b"/").unwrap_or(name);
+        if self.dialect == Dialect::Gnu {
+            let line = self.ask(&sentence!["extract ", self.marks.around(name), "?"]);
+            return if yes(&line) { Answer::Yes } else { Answer::No };
+        }
+        let question = sentence![voice::name(name, b""), " get ? Y(es)/N(o)/C(hange name) :"];
+        match self.ask(&question) {
+            line if yes(&line) => Answer::Yes,
+            line if matches!(line.first(), Some(b'c' | b'C')) => {
+                Answer::Rename(self.ask(b"Enter new name:"))
+            }
+            _ => Answer::No,
+        }
+    }
+
+    fn confirm_removal(&mut self, name: &[u8]) -> bool {
+        let question = sentence!["remove '", voice::name(name, b""), "' ? Y(es)/N(o) :"];
+        matches!(self.ask(&question).first(), Some(b'y' | b'Y'))
+    }
+
+    fn backed_up(&mut self, from: &[u8], to: &[u8], back: bool) {
+        if self.command.wishes.verbose > 0 {
+            let back = if back { " back" } else { "" };
+            let (from, to) = (self.marks.around(from), self.marks.around(to));
+            self.tell(&sentence!["Renaming ", from, back, " to ", to, "\n"]);
+        }
     }
 
     fn settled(&mut self, names: &mut dyn Iterator<Item = &[u8]>) {
@@ -295,12 +370,7 @@ impl Observer for Show<'_> {
         } else {
             "End of File"
         };
-        let line = format!("block {block}: ** {what} **\n");
-        if self.command.plan.job == Job::ExtractToOutput {
-            self.message.err_raw(line.as_bytes());
-        } else {
-            self.message.out(line.as_bytes());
-        }
+        self.tell(format!("block {block}: ** {what} **\n").as_bytes());
     }
 
     fn operator(&mut self) -> Option<Box<dyn Operator>> {
@@ -310,7 +380,7 @@ impl Observer for Show<'_> {
     }
 
     fn verdict(&mut self) -> Verdict {
-        if self.live.asked().is_some() || self.message.failed() {
+        if self.live.asked().is_some() || self.message.failed() || self.format.is_some() {
             Verdict::Stop
         } else {
             Verdict::Continue

@@ -96,7 +96,7 @@ pub(crate) fn syncs(plan: &Plan, outcome: &Outcome) -> Vec<Line> {
     let Stats { sync, wall, .. } = &outcome.stats;
     let promise = match outcome.promise {
         Promise::Kept => "promise kept",
-        Promise::Broken => "promise BROKEN: some members may not be on stable storage",
+        Promise::Broken => "promise BROKEN: some members failed or may not be on stable storage",
         Promise::NotMade => "nothing promised",
     };
     let share = if wall.is_zero() {

@@ -82,6 +82,8 @@ pub(crate) enum UsageError {
         /// What the system said.
         cause: io::Error,
     },
+    /// A file that maps owners cannot be understood: a sentence for each line.
+    MapFile(Vec<Vec<u8>>),
     /// Plain arguments in an environment variable that is for options.
     ArgumentsInEnvironment(&'static str),
     /// The options in an environment variable are wrong.

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use durastar::error::Complaint;
-use durastar::observe::{Answer, Operator};
+use durastar::observe::{Operator, Prepared};
 
 use super::dialect::voice::Line;
 use super::dialect::{Dialect, gnu, star};
@@ -80,7 +80,7 @@ const HELP: &str = " n NAME        Go on with the file NAME
 ";
 
 impl Operator for Prompt {
-    fn prepare(&mut self, number: u64, name: &[u8]) -> Answer {
+    fn prepare(&mut self, number: u64, name: &[u8]) -> Prepared {
         loop {
             let question = match self.dialect {
                 Dialect::Gnu => gnu::voice::next_volume(number, name, self.marks),
@@ -89,14 +89,14 @@ impl Operator for Prompt {
             self.message.err_raw(&question);
             let Some(answer) = self.answer() else {
                 self.say(&["EOF where user reply was expected"]);
-                return Answer::None;
+                return Prepared::None;
             };
             match answer.first() {
-                None | Some(b'y' | b'Y') => return Answer::Ready,
+                None | Some(b'y' | b'Y') => return Prepared::Ready,
                 Some(b'n') => {
                     let name = answer[1..].trim_ascii_start();
                     if !name.is_empty() {
-                        return Answer::Named(name.to_vec());
+                        return Prepared::Named(name.to_vec());
                     }
                     self.message
                         .err_raw(b"File name not specified. Try again.\n");
@@ -104,7 +104,7 @@ impl Operator for Prompt {
                 Some(b'q') => {
                     self.message
                         .err(&[Line::said("No new volume; exiting."), Line::plain("")]);
-                    return Answer::None;
+                    return Prepared::None;
                 }
                 Some(b'?') => self.message.err_raw(HELP.as_bytes()),
                 Some(_) => self.message.err_raw(b"Invalid input. Type ? for help.\n"),

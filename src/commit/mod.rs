@@ -15,9 +15,16 @@
 //! - D3 in mode group at most one window is unsettled and one is being settled;
 //! - D4 a failed sync is final: the run does not end in success. When syncfs(2) fails, every file of the window, open
 //!   since it was made, is asked with fsync(2), which tells the lost ones from the others (an open file description
-//!   reports each write error once); those that pass are stable by that fsync(2), not by a second try of the first;
+//!   reports each write error once); those that pass are stable by that fsync(2), not by a second try of the first. What
+//!   is not kept open (in mode batch everything, in mode group the directories) cannot be asked: a file opened again has
+//!   forgotten the error once the kernel has dropped its inode. It does not settle, and is told by number and as a
+//!   range of the archive;
 //! - D7 an early end settles what was begun;
 //! - D8 mode none settles nothing.
+//! - D5 a file that is replaced by renaming is the old one or the whole new one after a crash: it is written under a
+//!   temporary name, a barrier makes that stable (its [`Stage`] tells), then it is renamed, and that belongs to the window
+//!   that is being filled then, whose barrier settles the member. So each barrier serves the contents of one window and
+//!   the names of the one before; a member waits for one window more than D3 says.
 //!
 //! `extract` tells the [`Committer`] of each object and hands over each finished file; it never syncs by itself. What a
 //! directory still needs at the end (its mode and times, its own fsync(2)) is `extract`'s last pass, which comes
@@ -27,19 +34,20 @@ mod latency;
 mod settle;
 mod window;
 
+use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::{Directory, Disk};
-use crate::error::{Complaint, Condition, Operation};
+use crate::disk::{Directory, Disk, errno};
+use crate::error::{Complaint, Operation};
 use crate::observe::Inbox;
 use crate::plan::{Durability, DurabilityMode, SyncMethod};
 use crate::stats;
 use latency::Histogram;
 use settle::Settler;
-pub use window::Ticket;
 use window::{Action, FileSystem, Window};
+pub use window::{Stage, Ticket};
 
 /// Threads that wait for fsync(2) at the same time: their calls share commits of the journal. Measured with 20,458 members
 /// (182 MB) on ext4, two cores: 13 to 21 s with one thread, 2.4 to 4.7 s with 16, 1.8 to 3.1 s with 32, 1.5 to 1.9 s with 64.
@@ -53,6 +61,21 @@ struct Core<D: Disk> {
     inbox: Arc<Inbox>,
     threads: usize,
     counters: Mutex<Counters>,
+    spoilt: Mutex<Spoilt>,
+}
+
+/// Files that failed, as far as they exist: a hard link to one is no better than it. Failures are few.
+#[derive(Debug, Default)]
+struct Spoilt {
+    inodes: HashSet<(u64, u64)>,
+    /// Which file it was cannot be told.
+    any: bool,
+}
+
+impl Spoilt {
+    fn holds(&self, inode: (u64, u64)) -> bool {
+        self.any || self.inodes.contains(&inode)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -95,26 +118,47 @@ impl<D: Disk> Core<D> {
         change(&mut self.counters.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn spoilt(&self) -> MutexGuard<'_, Spoilt> {
+        self.spoilt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something of this file was not done, or is not stable.
+    fn spoil(&self, file: &D::File) {
+        match self.disk.stat_file(file) {
+            Ok(stat) => drop(self.spoilt().inodes.insert(stat.identity())),
+            Err(_) => self.spoilt().any = true,
+        }
+    }
+
     fn sync_file(&self, file: &D::File, name: &[u8]) -> bool {
         let result = self.timed(SyncKind::File, |disk| disk.sync_file(file));
+        if result.is_err() {
+            self.spoil(file);
+        }
         self.passed(name, Operation::Sync, result)
     }
 
-    fn sync_directory(&self, directory: &Directory<D>) -> bool {
+    /// Gives the error number of a failure, which it has told.
+    fn sync_directory(&self, directory: &Directory<D>) -> Result<(), i32> {
         let result = self.timed(SyncKind::Directory, |disk| disk.sync_dir(&directory.handle));
-        self.passed(
-            if directory.path.is_empty() {
+        result.map_err(|cause| {
+            let errno = cause.raw_os_error().unwrap_or(errno::EIO);
+            let name = if directory.path.is_empty() {
                 b"."
             } else {
-                &directory.path
-            },
-            Operation::Sync,
-            result,
-        )
+                &*directory.path
+            };
+            self.inbox
+                .post(Complaint::system(name, Operation::Sync, cause));
+            errno
+        })
     }
 
     fn close(&self, file: D::File, name: &[u8]) -> bool {
         let result = self.disk.close(file);
+        if result.is_err() {
+            self.spoilt().any = true;
+        }
         self.passed(name, Operation::Close, result)
     }
 
@@ -156,6 +200,7 @@ impl<D: Disk> Committer<D> {
             inbox,
             threads,
             counters: Mutex::default(),
+            spoilt: Mutex::default(),
         });
         Self {
             durability: durability.clone(),
@@ -206,6 +251,39 @@ impl<D: Disk> Committer<D> {
             held,
             bytes,
         ))
+    }
+
+    /// Announces an object that is made under a temporary name, which it keeps until `stage` says that it is stable. With
+    /// its real name it is announced again.
+    ///
+    /// # Errors
+    /// As [`Committer::begin`].
+    pub fn begin_staged(
+        &mut self,
+        name: &[u8],
+        directory: &Arc<Directory<D>>,
+        bytes: u64,
+        stage: &Arc<Stage>,
+    ) -> io::Result<Ticket<D>> {
+        let file_system = self.file_system(directory)?;
+        let (action, window) = match self.durability.mode {
+            DurabilityMode::None => (Action::Close, None),
+            DurabilityMode::Each => (Action::Sync, None),
+            DurabilityMode::Batch if file_system.is_trusted() => {
+                (Action::Close, Some(&self.current))
+            }
+            DurabilityMode::Group | DurabilityMode::Batch => (Action::Hold, Some(&self.current)),
+        };
+        let held = matches!(action, Action::Hold).then_some(directory);
+        let ticket = Ticket::new(&self.core, window, &file_system, action, name, held, bytes);
+        Ok(ticket.staged(stage))
+    }
+
+    /// Whether this file has failed, and with it every hard link to it. One that fails later takes those with it whose
+    /// tickets depend on it.
+    #[must_use]
+    pub fn has_failed(&self, inode: (u64, u64)) -> bool {
+        self.core.spoilt().holds(inode)
     }
 
     /// Announces an object that is settled at the end only: a directory, whose mode and times come last.
@@ -270,28 +348,38 @@ impl<D: Disk> Committer<D> {
         self.durability.mode == DurabilityMode::Each
     }
 
+    /// A directory that may need a sync of its own cannot be opened for it: the names in it are not stable, and which
+    /// they are cannot be told.
+    pub fn cannot_reach_directory(&mut self, errno: i32) {
+        for file_system in &self.file_systems {
+            if self.needs_directory_sync(file_system.device) {
+                file_system.mark_broken(errno);
+            }
+        }
+    }
+
     /// Syncs directories one by one, from several threads. For the end only: no name may be made in them afterwards.
     pub fn sync_directories(&mut self, directories: &[Arc<Directory<D>>]) {
         let start = Instant::now();
         let core = &self.core;
         let failed = Mutex::new(Vec::new());
         settle::in_parallel(core.threads, directories, |directory| {
-            if !core.sync_directory(directory) {
+            if let Err(errno) = core.sync_directory(directory) {
                 failed
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .push(directory.device);
+                    .push((directory.device, errno));
             }
         });
         // Every name of the last window is made by now, so these need no second sync with it.
         self.current.forget(directories);
-        for device in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        for (device, errno) in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             for file_system in self
                 .file_systems
                 .iter()
                 .filter(|file_system| file_system.device == device)
             {
-                file_system.mark_broken();
+                file_system.mark_broken(errno);
             }
         }
         self.waited += start.elapsed();
@@ -301,9 +389,12 @@ impl<D: Disk> Committer<D> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         let fill = self.current.fill();
-        fill.members >= self.durability.window_members.max(1)
-            || fill.bytes >= self.durability.window_bytes.max(1)
-            || fill.open >= self.open_limit
+        let trusting = self.durability.mode == DurabilityMode::Batch
+            && self.file_systems.iter().all(|known| known.is_trusted());
+        fill.open >= self.open_limit
+            || !trusting
+                && (fill.members >= self.durability.window_members.max(1)
+                    || fill.bytes >= self.durability.window_bytes.max(1))
     }
 
     /// Hands the window that was being filled over to be settled and begins a new one. Waits while the one before is not
@@ -396,10 +487,4 @@ impl<D: Disk> Committer<D> {
         self.file_systems.push(Arc::clone(&file_system));
         Ok(file_system)
     }
-}
-
-/// The complaint about a failed syncfs(2).
-fn not_stable(path: &[u8], cause: io::Error, members: u64) -> Complaint {
-    let name = if path.is_empty() { b"." } else { path };
-    Complaint::failure(name, Condition::NotStable { cause, members })
 }

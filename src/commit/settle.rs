@@ -1,14 +1,15 @@
 //! Barriers: what makes a window stable, and the thread that does it while the next window is written.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::window::{FileSystem, Load, Window};
-use super::{Core, SyncKind, not_stable};
+use super::window::{FileSystem, Load, Unsettled, Window};
+use super::{Core, SyncKind};
 use crate::disk::{Directory, Disk};
 use crate::error::{Complaint, Condition};
 
@@ -47,40 +48,88 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
         let file_system = Arc::clone(&first.file_system);
         let same = |(_, load): &mut (usize, Load<D>)| load.file_system.device == file_system.device;
         let loads: Vec<_> = loads.extract_if(.., same).collect();
-        let mut proven = vec![true; windows.len()];
+        let mut failed = None;
+        let mut asked = true;
         if file_system.is_trusted() {
-            let members = loads.iter().map(|(_, load)| load.members).sum();
             let root = &file_system.root;
             match core.timed(SyncKind::FileSystem, |disk| disk.sync_fs(&root.handle)) {
-                Ok(()) => {}
+                Ok(()) => asked = false,
                 Err(cause) => {
                     file_system.distrust();
-                    core.inbox.post(not_stable(&root.path, cause, members));
                     ask_each(core, windows, &file_system, &loads);
-                    // What is not kept open cannot be asked any more: it stays unsettled.
-                    for (index, load) in &loads {
-                        proven[*index] &= load.members == 0 || windows[*index].holds();
-                    }
+                    failed = Some(cause);
                 }
             }
         } else {
             ask_each(core, windows, &file_system, &loads);
         }
+        // What is not kept open could not be asked, and after a failed sync of the file system it stays unsettled.
+        let mut provable: Vec<bool> = windows
+            .iter()
+            .map(|window| failed.is_none() || window.holds())
+            .collect();
         for (index, load) in loads {
             let window = &windows[index];
+            provable[index] &= !(asked && load.unheld);
             for (entry, file) in load.files {
                 if !core.close(file, &window.name(entry)) {
                     window.lose(entry);
                 }
             }
         }
-        if !file_system.is_broken() {
-            for (window, _) in windows.iter().zip(proven).filter(|(_, proven)| *proven) {
+        let mut lost = Vec::new();
+        for (window, provable) in windows.iter().zip(provable) {
+            if file_system.broken().is_none() && provable {
                 window.settle(file_system.device);
+            } else {
+                lost.extend(window.unsettled(file_system.device));
             }
         }
+        match (failed, file_system.broken()) {
+            (Some(cause), _) => tell(core, &file_system, &cause, lost),
+            (None, Some(errno)) if !lost.is_empty() => {
+                tell(
+                    core,
+                    &file_system,
+                    &io::Error::from_raw_os_error(errno),
+                    lost,
+                );
+            }
+            (None, _) => {}
+        }
     }
+    windows.iter().for_each(|window| window.release());
     core.count(|counters| counters.windows += 1);
+}
+
+/// Says that a sync has failed, and which members may be lost by that. Files whose own sync failed are named already.
+fn tell<D: Disk>(
+    core: &Core<D>,
+    file_system: &FileSystem<D>,
+    cause: &io::Error,
+    lost: Vec<Unsettled>,
+) {
+    let path = &file_system.root.path;
+    let name = if path.is_empty() { b"." } else { &**path };
+    let lost = if lost.is_empty() {
+        vec![None]
+    } else {
+        lost.into_iter().map(Some).collect()
+    };
+    for lost in lost {
+        let (members, first, last) = lost.map_or((0, Vec::new(), Vec::new()), |lost| {
+            (lost.members, lost.first, lost.last)
+        });
+        let what = Condition::NotStable {
+            cause: cause
+                .raw_os_error()
+                .map_or_else(|| cause.kind().into(), io::Error::from_raw_os_error),
+            members,
+            first,
+            last,
+        };
+        core.inbox.post(Complaint::failure(name, what));
+    }
 }
 
 /// fsync(2) of every file that is held, then of every directory that names were made in.
@@ -110,8 +159,8 @@ fn ask_each<D: Disk>(
         .collect();
     let directories: Vec<_> = directories.into_values().collect();
     in_parallel(core.threads, &directories, |directory| {
-        if !core.sync_directory(directory) {
-            file_system.mark_broken();
+        if let Err(errno) = core.sync_directory(directory) {
+            file_system.mark_broken(errno);
         }
     });
 }

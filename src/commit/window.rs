@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Core;
 use crate::disk::{Directory, Disk};
+use crate::error::{Complaint, Condition};
 
 /// A file system that members are restored on.
 #[derive(Debug)]
@@ -15,7 +16,8 @@ pub(super) struct FileSystem<D: Disk> {
     /// Opened before anything was changed there: write errors from then on are reported through it.
     pub(super) root: Arc<Directory<D>>,
     trusted: AtomicBool,
-    broken: AtomicBool,
+    /// The error number of the sync after which nothing is settled here any more; 0 before.
+    broken: AtomicI32,
 }
 
 impl<D: Disk> FileSystem<D> {
@@ -24,7 +26,7 @@ impl<D: Disk> FileSystem<D> {
             device,
             root,
             trusted: AtomicBool::new(trusted),
-            broken: AtomicBool::new(false),
+            broken: AtomicI32::new(0),
         }
     }
 
@@ -39,12 +41,13 @@ impl<D: Disk> FileSystem<D> {
     }
 
     /// After a failed sync of a directory: which names are lost cannot be told, so nothing more is settled here.
-    pub(super) fn mark_broken(&self) {
-        self.broken.store(true, Ordering::Relaxed);
+    pub(super) fn mark_broken(&self, errno: i32) {
+        self.broken.store(errno, Ordering::Relaxed);
     }
 
-    pub(super) fn is_broken(&self) -> bool {
-        self.broken.load(Ordering::Relaxed)
+    /// The error number of that sync.
+    pub(super) fn broken(&self) -> Option<i32> {
+        Some(self.broken.load(Ordering::Relaxed)).filter(|errno| *errno != 0)
     }
 }
 
@@ -72,6 +75,34 @@ struct Entry {
     name_end: usize,
     file_system: usize,
     state: State,
+    /// For a hard link: the file it is one to.
+    inode: Option<(u64, u64)>,
+    /// It has no name yet: this is told instead of the observer.
+    stage: Option<Arc<Stage>>,
+}
+
+/// Where an object stands that gets its name only once it is stable. Mode none calls it stable when it is complete.
+#[derive(Debug, Default)]
+pub struct Stage(AtomicU8);
+
+impl Stage {
+    const STABLE: u8 = 1;
+    const LOST: u8 = 2;
+
+    /// Whether it is stable (`true`), or lost and never will be; `None` while that is not known.
+    #[must_use]
+    pub fn is_stable(&self) -> Option<bool> {
+        match self.0.load(Ordering::Acquire) {
+            Self::STABLE => Some(true),
+            Self::LOST => Some(false),
+            _ => None,
+        }
+    }
+
+    fn set(&self, stable: bool) {
+        let state = if stable { Self::STABLE } else { Self::LOST };
+        self.0.store(state, Ordering::Release);
+    }
 }
 
 /// How full a window is.
@@ -86,15 +117,36 @@ pub(super) struct Fill {
 struct Inner<D: Disk> {
     outstanding: usize,
     fill: Fill,
-    /// One for each member, in archive order, if names are kept; else only `ready` counts.
+    /// One for each member, in archive order, if names are kept; else only `shares` count.
     entries: Vec<Entry>,
     names: Vec<u8>,
-    /// Finished members for each of `file_systems`.
-    ready: Vec<u64>,
-    file_systems: Vec<Arc<FileSystem<D>>>,
+    shares: Vec<Share<D>>,
     held: Vec<(usize, D::File)>,
     directories: Vec<Arc<Directory<D>>>,
     known: HashSet<(u64, u64)>,
+}
+
+/// What of a window is on one file system.
+#[derive(Debug)]
+struct Share<D: Disk> {
+    file_system: Arc<FileSystem<D>>,
+    /// Finished members.
+    ready: u64,
+    /// Hard links among them, where names are not kept.
+    links: u64,
+    /// Files without names were closed, so that they cannot be asked.
+    unheld: bool,
+    /// The first and the last member, finished or not, so that a loss can be told without keeping all names.
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+/// Members that are finished and did not settle.
+#[derive(Debug)]
+pub(super) struct Unsettled {
+    pub(super) members: u64,
+    pub(super) first: Vec<u8>,
+    pub(super) last: Vec<u8>,
 }
 
 /// The members between two barriers.
@@ -112,7 +164,8 @@ pub(super) struct Window<D: Disk> {
 #[derive(Debug)]
 pub(super) struct Load<D: Disk> {
     pub(super) file_system: Arc<FileSystem<D>>,
-    pub(super) members: u64,
+    /// Not all of its files can be asked.
+    pub(super) unheld: bool,
     pub(super) directories: Vec<Arc<Directory<D>>>,
     /// With the index of the member in its window.
     pub(super) files: Vec<(usize, D::File)>,
@@ -125,8 +178,7 @@ impl<D: Disk> Window<D> {
             fill: Fill::default(),
             entries: Vec::new(),
             names: Vec::new(),
-            ready: Vec::new(),
-            file_systems: Vec::new(),
+            shares: Vec::new(),
             held: Vec::new(),
             directories: Vec::new(),
             known: HashSet::new(),
@@ -182,15 +234,13 @@ impl<D: Disk> Window<D> {
                 .wait(inner)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        let mut loads: Vec<Load<D>> = Vec::new();
-        for (index, file_system) in inner.file_systems.iter().enumerate() {
-            loads.push(Load {
-                file_system: Arc::clone(file_system),
-                members: inner.ready[index],
-                directories: Vec::new(),
-                files: Vec::new(),
-            });
-        }
+        let load = |share: &Share<D>| Load {
+            file_system: Arc::clone(&share.file_system),
+            unheld: share.unheld,
+            directories: Vec::new(),
+            files: Vec::new(),
+        };
+        let mut loads: Vec<Load<D>> = inner.shares.iter().map(load).collect();
         for directory in std::mem::take(&mut inner.directories) {
             if let Some(load) = loads
                 .iter_mut()
@@ -216,32 +266,80 @@ impl<D: Disk> Window<D> {
         let mut inner = self.lock();
         let file_system = inner.entries[entry].file_system;
         if std::mem::replace(&mut inner.entries[entry].state, State::Lost) == State::Ready {
-            inner.ready[file_system] -= 1;
+            inner.shares[file_system].ready -= 1;
         }
     }
 
     /// What is ready on this file system is settled, and counted.
     pub(super) fn settle(&self, device: u64) {
         let mut inner = self.lock();
-        let Some(index) = inner
-            .file_systems
-            .iter()
-            .position(|file_system| file_system.device == device)
-        else {
+        let Some(index) = inner.share(device) else {
             return;
         };
-        for entry in inner
-            .entries
-            .iter_mut()
-            .filter(|entry| entry.file_system == index)
-        {
-            if entry.state == State::Ready {
+        let mut staged = 0;
+        let spoilt = self.core.spoilt();
+        let mut failed = Vec::new();
+        for (at, entry) in inner.entries.iter_mut().enumerate() {
+            if entry.file_system != index || entry.state != State::Ready {
+                continue;
+            }
+            if entry.inode.is_some_and(|inode| spoilt.holds(inode)) {
+                entry.state = State::Lost;
+                failed.push(at);
+            } else {
                 entry.state = State::Settled;
+                staged += u64::from(entry.stage.is_some());
             }
         }
-        let count = std::mem::take(&mut inner.ready[index]);
+        for entry in &failed {
+            let what = Condition::Other("the file it is linked to has failed".into());
+            self.core
+                .inbox
+                .post(Complaint::failure(inner.name(*entry), what));
+        }
+        let mut lost = failed.len() as u64;
+        if !self.keep_names && (spoilt.any || !spoilt.inodes.is_empty()) {
+            // Which links they are is not known here, so none is counted.
+            lost += inner.shares[index].links;
+        }
+        drop(spoilt);
+        let count = std::mem::take(&mut inner.shares[index].ready) - staged;
         drop(inner);
-        self.core.count(|counters| counters.settled += count);
+        self.core
+            .count(|counters| counters.settled += count.saturating_sub(lost));
+    }
+
+    /// What is ready on this file system and stays so: the names of the first and the last such member, or where names are
+    /// not kept of the first and the last that were begun.
+    pub(super) fn unsettled(&self, device: u64) -> Option<Unsettled> {
+        let inner = self.lock();
+        let index = inner.share(device)?;
+        let share = &inner.shares[index];
+        let mut ready = inner
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.file_system == index && entry.state == State::Ready)
+            .map(|(entry, _)| entry);
+        let first = ready.next();
+        let last = ready.next_back().or(first);
+        let name = |entry: Option<usize>, else_this: &[u8]| {
+            entry.map_or(else_this, |entry| inner.name(entry)).to_vec()
+        };
+        (share.ready > 0).then(|| Unsettled {
+            members: share.ready,
+            first: name(first, &share.first),
+            last: name(last, &share.last),
+        })
+    }
+
+    /// Tells those that have no name yet what became of them. Once everything that can be settled is.
+    pub(super) fn release(&self) {
+        for entry in &self.lock().entries {
+            if let Some(stage) = &entry.stage {
+                stage.set(entry.state == State::Settled);
+            }
+        }
     }
 
     /// Gives the names of settled members, in archive order.
@@ -251,7 +349,7 @@ impl<D: Disk> Window<D> {
             .entries
             .iter()
             .enumerate()
-            .filter(|(_, entry)| entry.state == State::Settled)
+            .filter(|(_, entry)| entry.state == State::Settled && entry.stage.is_none())
             .map(|(index, _)| inner.name(index))
             .peekable();
         if names.peek().is_some() {
@@ -283,18 +381,23 @@ impl<D: Disk> Inner<D> {
                 self.fill.open += 1;
             }
         }
-        match self
-            .file_systems
+        self.share(file_system.device).unwrap_or_else(|| {
+            self.shares.push(Share {
+                file_system: Arc::clone(file_system),
+                ready: 0,
+                links: 0,
+                unheld: false,
+                first: Vec::new(),
+                last: Vec::new(),
+            });
+            self.shares.len() - 1
+        })
+    }
+
+    fn share(&self, device: u64) -> Option<usize> {
+        self.shares
             .iter()
-            .position(|known| known.device == file_system.device)
-        {
-            Some(index) => index,
-            None => {
-                self.file_systems.push(Arc::clone(file_system));
-                self.ready.push(0);
-                self.file_systems.len() - 1
-            }
-        }
+            .position(|share| share.file_system.device == device)
     }
 }
 
@@ -306,6 +409,8 @@ pub struct Ticket<D: Disk> {
     file_system: usize,
     entry: Option<usize>,
     action: Action,
+    /// Told at once, where no window does it.
+    stage: Option<Arc<Stage>>,
     done: bool,
 }
 
@@ -334,6 +439,7 @@ impl<D: Disk> Ticket<D> {
             file_system: 0,
             entry: None,
             action,
+            stage: None,
             done: false,
         };
         if let Some(window) = window {
@@ -344,18 +450,41 @@ impl<D: Disk> Ticket<D> {
             // It may have no file to keep open; the bound need not be exact, but must hold before the file is written.
             inner.fill.open += usize::from(action == Action::Hold);
             ticket.file_system = inner.touch(file_system, directory);
+            let share = &mut inner.shares[ticket.file_system];
+            if share.first.is_empty() {
+                share.first.extend_from_slice(name);
+            }
+            share.last.clear();
+            share.last.extend_from_slice(name);
             if window.keep_names {
                 inner.names.extend_from_slice(name);
                 let entry = Entry {
                     name_end: inner.names.len(),
                     file_system: ticket.file_system,
                     state: State::Pending,
+                    stage: None,
+                    inode: None,
                 };
                 inner.entries.push(entry);
                 ticket.entry = Some(inner.entries.len() - 1);
             }
         }
         ticket
+    }
+
+    /// What it is about has no name yet, and `stage` waits to be told.
+    pub(super) fn staged(mut self, stage: &Arc<Stage>) -> Self {
+        match (&self.window, self.entry) {
+            (Some(window), Some(entry)) => {
+                let mut inner = window.lock();
+                inner.entries[entry].stage = Some(Arc::clone(stage));
+                if self.action == Action::Close {
+                    inner.shares[self.file_system].unheld = true;
+                }
+            }
+            _ => self.stage = Some(Arc::clone(stage)),
+        }
+        self
     }
 
     /// The file is complete: contents and metadata. It is closed, synced or kept, as the mode says.
@@ -374,6 +503,30 @@ impl<D: Disk> Ticket<D> {
         self.report(passed, None);
     }
 
+    /// It is a hard link to this file, and is whole only if that is.
+    pub fn depends_on(&mut self, inode: (u64, u64)) {
+        let Some(window) = &self.window else {
+            return;
+        };
+        let mut inner = window.lock();
+        match self.entry {
+            Some(entry) => inner.entries[entry].inode = Some(inode),
+            None => inner.shares[self.file_system].links += 1,
+        }
+    }
+
+    /// Something of the file was not done: neither it nor a hard link to it will settle. It is for the caller to close.
+    pub fn fail(mut self, file: &D::File) {
+        self.core.spoil(file);
+        self.report(false, None);
+    }
+
+    /// The same of an object that has no open file.
+    pub fn fail_inode(mut self, inode: (u64, u64)) {
+        self.core.spoilt().inodes.insert(inode);
+        self.report(false, None);
+    }
+
     /// The object is complete and there is no open file to it.
     pub fn finish(mut self) {
         self.report(true, None);
@@ -381,6 +534,9 @@ impl<D: Disk> Ticket<D> {
 
     fn report(&mut self, passed: bool, file: Option<D::File>) {
         self.done = true;
+        if let Some(stage) = &self.stage {
+            stage.set(passed);
+        }
         let Some(window) = &self.window else {
             return;
         };
@@ -392,7 +548,7 @@ impl<D: Disk> Ticket<D> {
             }
         }
         if passed {
-            inner.ready[self.file_system] += 1;
+            inner.shares[self.file_system].ready += 1;
         }
         inner.outstanding -= 1;
         if inner.outstanding == 0 {

@@ -475,7 +475,7 @@ impl<D: Disk> Creator<'_, D> {
             shown.push(b'/');
         }
         let stored = std::mem::replace(&mut member.name, shown);
-        observer.member(member, &stored);
+        observer.member(member, &stored, &member.link);
         member.name = stored;
     }
 

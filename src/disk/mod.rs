@@ -2,11 +2,14 @@
 //!
 //! Whatever touches files does so through [`Disk`], relative to a directory handle and a last component that is never
 //! followed when it is a symbolic link: there are no joined paths that somebody could bend in between. [`Os`] is the
-//! real one; [`Faulty`] wraps another and fails chosen calls, so that every error can be played.
+//! real one; [`Faulty`] wraps another and fails chosen calls, so that every error can be played; [`Timed`] tells how long each
+//! sync took. [`about()`] says what a directory lies on.
 
+mod about;
 mod directory;
 mod fault;
 mod os;
+mod timed;
 
 use std::ffi::{CStr, CString};
 use std::fmt::Debug;
@@ -15,14 +18,16 @@ use std::path::Path;
 
 use crate::member::Timestamp;
 
+pub use about::{About, about, forget, forget_all};
 pub use directory::Directory;
 pub use fault::{Call, Faulty};
 pub use os::Os;
+pub use timed::{SyncCall, Timed};
 
 /// The error numbers that callers tell apart.
 pub mod errno {
     pub use libc::{
-        EACCES, EBUSY, EEXIST, EINVAL, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA,
+        EACCES, EBUSY, EEXIST, EINVAL, EIO, EISDIR, ELOOP, EMFILE, ENAMETOOLONG, ENFILE, ENODATA,
         ENOENT, ENOTDIR, ENOTEMPTY, ENOTSUP, ENXIO, EOPNOTSUPP, EPERM,
     };
 }
@@ -65,14 +70,14 @@ pub struct Stat {
     pub device: u64,
     /// Number of the inode in it.
     pub inode: u64,
+    /// How many names it has.
+    pub links: u64,
     /// Last change of the contents.
     pub mtime: Timestamp,
     /// Last access.
     pub atime: Timestamp,
     /// Last change of the inode.
     pub ctime: Timestamp,
-    /// How many names it has.
-    pub links: u64,
     /// How much room it takes, in units of 512 bytes.
     pub blocks: u64,
     /// Major and minor number, of a device.

@@ -103,6 +103,30 @@ fn uninterrupted<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Resu
     }
 }
 
+/// Sets the mode of an object that may be a symbolic link by now, which must not be followed: chmod(2) has no such form
+/// before Linux 6.6 (fchmodat2(2)), and the C library goes through /proc there (fchmodat(3)).
+fn set_mode_at(dir: &File, name: &CStr, bits: u32) -> io::Result<()> {
+    let bits = mode(bits).bits();
+    loop {
+        // SAFETY: `dir` is an open descriptor and `name` ends in a NUL; both live across the call, which only reads them.
+        let code = unsafe {
+            libc::fchmodat(
+                dir.as_raw_fd(),
+                name.as_ptr(),
+                bits,
+                libc::AT_SYMLINK_NOFOLLOW,
+            )
+        };
+        if code == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 /// File systems on which Linux's syncfs(2) waits for data and metadata and reports write errors. FUSE and network file
 /// systems are missing on purpose: FUSE passes syncfs(2) on for virtiofs only, NFS and CIFS have no super-block sync
 /// that reaches the server's disk for certain. tmpfs is not here because nothing is durable there, overlayfs because
@@ -253,15 +277,15 @@ impl Disk for Os {
     }
 
     fn make_dir(&self, at: &File, name: &CStr, bits: u32) -> io::Result<()> {
-        Ok(fs::mkdirat(at, name, mode(bits))?)
+        uninterrupted(|| fs::mkdirat(at, name, mode(bits)))
     }
 
     fn symlink(&self, target: &CStr, at: &File, name: &CStr) -> io::Result<()> {
-        Ok(fs::symlinkat(target, at, name)?)
+        uninterrupted(|| fs::symlinkat(target, at, name))
     }
 
     fn link(&self, from: &File, source: &CStr, at: &File, name: &CStr) -> io::Result<()> {
-        Ok(fs::linkat(from, source, at, name, AtFlags::empty())?)
+        uninterrupted(|| fs::linkat(from, source, at, name, AtFlags::empty()))
     }
 
     fn make_node(&self, at: &File, name: &CStr, bits: u32, node: Node) -> io::Result<()> {
@@ -272,35 +296,35 @@ impl Disk for Os {
             }
             Node::BlockDevice(major, minor) => (FileType::BlockDevice, fs::makedev(major, minor)),
         };
-        Ok(fs::mknodat(at, name, kind, mode(bits), device)?)
+        uninterrupted(|| fs::mknodat(at, name, kind, mode(bits), device))
     }
 
     fn remove(&self, at: &File, name: &CStr) -> io::Result<()> {
-        Ok(fs::unlinkat(at, name, AtFlags::empty())?)
+        uninterrupted(|| fs::unlinkat(at, name, AtFlags::empty()))
     }
 
     fn remove_dir(&self, at: &File, name: &CStr) -> io::Result<()> {
-        Ok(fs::unlinkat(at, name, AtFlags::REMOVEDIR)?)
+        uninterrupted(|| fs::unlinkat(at, name, AtFlags::REMOVEDIR))
     }
 
     fn rename(&self, from: &File, source: &CStr, at: &File, name: &CStr) -> io::Result<()> {
-        Ok(fs::renameat(from, source, at, name)?)
+        uninterrupted(|| fs::renameat(from, source, at, name))
     }
 
     fn stat_at(&self, at: &File, name: &CStr) -> io::Result<Stat> {
-        Ok(stat(&fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?))
+        uninterrupted(|| fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)).map(|raw| stat(&raw))
     }
 
     fn stat_dir(&self, dir: &File) -> io::Result<Stat> {
-        Ok(stat(&fs::fstat(dir)?))
+        uninterrupted(|| fs::fstat(dir)).map(|raw| stat(&raw))
     }
 
     fn stat_file(&self, file: &File) -> io::Result<Stat> {
-        Ok(stat(&fs::fstat(file)?))
+        uninterrupted(|| fs::fstat(file)).map(|raw| stat(&raw))
     }
 
     fn read_link(&self, at: &File, name: &CStr) -> io::Result<Vec<u8>> {
-        Ok(fs::readlinkat(at, name, Vec::new())?.into_bytes())
+        uninterrupted(|| fs::readlinkat(at, name, Vec::new())).map(CString::into_bytes)
     }
 
     fn write_at(&self, file: &File, data: &[u8], offset: u64) -> io::Result<()> {
@@ -313,17 +337,19 @@ impl Disk for Os {
 
     fn set_owner(&self, target: &Target<'_, Self>, uid: u32, gid: u32) -> io::Result<()> {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
-        Ok(match target {
+        uninterrupted(|| match target {
             Target::File(file) | Target::Dir(file) => fs::fchown(file, uid, gid),
             Target::At(dir, name) => fs::chownat(dir, *name, uid, gid, AtFlags::SYMLINK_NOFOLLOW),
-        }?)
+        })
     }
 
     fn set_mode(&self, target: &Target<'_, Self>, bits: u32) -> io::Result<()> {
-        Ok(match target {
-            Target::File(file) | Target::Dir(file) => fs::fchmod(file, mode(bits)),
-            Target::At(dir, name) => fs::chmodat(dir, *name, mode(bits), AtFlags::empty()),
-        }?)
+        match target {
+            Target::File(file) | Target::Dir(file) => {
+                uninterrupted(|| fs::fchmod(file, mode(bits)))
+            }
+            Target::At(dir, name) => set_mode_at(dir, name, bits),
+        }
     }
 
     fn set_times(&self, target: &Target<'_, Self>, times: Times) -> io::Result<()> {
@@ -351,12 +377,8 @@ impl Disk for Os {
                     last_access: convert(times.atime),
                     last_modification: convert(times.mtime),
                 };
-                Ok(fs::utimensat(
-                    dir,
-                    *name,
-                    &times,
-                    AtFlags::SYMLINK_NOFOLLOW,
-                )?)
+                let flags = AtFlags::SYMLINK_NOFOLLOW;
+                uninterrupted(|| fs::utimensat(dir, *name, &times, flags))
             }
         }
     }
@@ -367,21 +389,21 @@ impl Disk for Os {
         name: &CStr,
         value: &[u8],
     ) -> io::Result<()> {
-        Ok(match target {
+        uninterrupted(|| match target {
             Target::File(file) | Target::Dir(file) => {
                 fs::fsetxattr(file, name, value, XattrFlags::empty())
             }
             Target::At(dir, at) => {
                 fs::lsetxattr(handle_path(dir, at), name, value, XattrFlags::empty())
             }
-        }?)
+        })
     }
 
     fn remove_attribute(&self, target: &Target<'_, Self>, name: &CStr) -> io::Result<()> {
-        Ok(match target {
+        uninterrupted(|| match target {
             Target::File(file) | Target::Dir(file) => fs::fremovexattr(file, name),
             Target::At(dir, at) => fs::lremovexattr(handle_path(dir, at), name),
-        }?)
+        })
     }
 
     fn add_flags(&self, target: &Target<'_, Self>, flags: u32) -> io::Result<()> {

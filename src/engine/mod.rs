@@ -13,15 +13,15 @@ mod target;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::diff;
 use crate::disk::{Disk, Os};
 use crate::error::{Complaint, Condition, Error, Operation, Severity};
-use crate::extract::{Extractor, Request, write_out};
+use crate::extract::{Commands, Extractor, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
-use crate::member::{Event, Kind, Member, MemberStream};
-use crate::observe::{Observer, Operator, Verdict};
+use crate::member::{Event, Kind, Member, MemberStream, Timestamp};
+use crate::observe::{Answer, Observer, Operator, Verdict};
 use crate::plan::{Compression, DurabilityMode, Job, MultiVolume, Plan, Seek};
 use crate::select::{Choice, Chosen, Selector};
 use crate::stats::{Bottleneck, Stats};
@@ -32,9 +32,9 @@ use source::{Reader, RingSource, SetSource, read_error};
 /// What a durability mode's promise came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Promise {
-    /// Every member that was restored is on stable storage, as are the names that lead to it.
+    /// Every member that was asked for is restored and on stable storage, as are the names that lead to it.
     Kept,
-    /// Some members may not be.
+    /// Something failed: some members were not restored as asked for, or may not be on stable storage.
     Broken,
     /// Nothing was promised (mode none, or a job that writes nothing).
     NotMade,
@@ -105,10 +105,11 @@ pub fn run_on<D: Disk>(
     stats.restored.differences = observer.differences;
     stats.wall = started.elapsed();
     let bottleneck = bottleneck(&stats);
-    let promise = match (promise, &error) {
-        // What was restored before the end is settled, but that is not all that was asked for.
-        (Promise::Kept, Some(_)) => Promise::Broken,
-        (promise, _) => promise,
+    // What was restored is settled, but that is not all that was asked for.
+    let promise = if promise == Promise::Kept && (error.is_some() || stats.restored.failures > 0) {
+        Promise::Broken
+    } else {
+        promise
     };
     Outcome {
         stats,
@@ -128,8 +129,8 @@ struct Counting<'a> {
 }
 
 impl Observer for Counting<'_> {
-    fn member(&mut self, member: &Member, name: &[u8]) {
-        self.observer.member(member, name);
+    fn member(&mut self, member: &Member, name: &[u8], link: &[u8]) {
+        self.observer.member(member, name, link);
     }
 
     fn complaint(&mut self, complaint: &Complaint) -> Verdict {
@@ -147,12 +148,28 @@ impl Observer for Counting<'_> {
         self.observer.directory_made(path, mode);
     }
 
+    fn confirm(&mut self, member: &Member, name: &[u8]) -> Answer {
+        self.observer.confirm(member, name)
+    }
+
+    fn confirm_removal(&mut self, name: &[u8]) -> bool {
+        self.observer.confirm_removal(name)
+    }
+
+    fn backed_up(&mut self, from: &[u8], to: &[u8], back: bool) {
+        self.observer.backed_up(from, to, back);
+    }
+
     fn settled(&mut self, names: &mut dyn Iterator<Item = &[u8]>) {
         self.observer.settled(names);
     }
 
     fn records(&mut self, records: u64) {
         self.observer.records(records);
+    }
+
+    fn fifo(&mut self, monitor: fifo::Monitor) {
+        self.observer.fifo(monitor);
     }
 
     fn operator(&mut self) -> Option<Box<dyn Operator>> {
@@ -187,7 +204,11 @@ impl Run<'_> {
             Job::Create => return self.create(disk),
             Job::Append | Job::Update | Job::Join => return self.append(disk),
             Job::Delete => return self.delete(disk),
-            Job::List | Job::Extract | Job::ExtractToOutput | Job::Compare => {}
+            Job::List
+            | Job::Extract
+            | Job::ExtractToOutput
+            | Job::ExtractToCommand
+            | Job::Compare => {}
         }
         let file = source::open(&self.plan.archive)?;
         if let Some(change) = &self.plan.archive.multi_volume {
@@ -207,6 +228,7 @@ impl Run<'_> {
             }
             Err(file) => {
                 let (source, reader) = source::start(&self.plan.archive, file)?;
+                self.observer.fifo(source.monitor());
                 let mut members = Members::new(source, self.options());
                 let mut result = self.work(disk, &mut members, reader.name(), output);
                 if result.is_ok() {
@@ -322,13 +344,17 @@ impl Run<'_> {
             .map_err(|problem| Error::Plan(problem.to_string()))?;
         let mut result = match self.plan.job {
             Job::List => self.each_member(members, &mut selector, |run, member, chosen, _| {
-                run.observer.member(member, &chosen.name);
+                run.observer.member(member, &chosen.name, &chosen.link);
                 run.stats.restored.members += 1;
                 Ok(())
             }),
+            Job::ExtractToCommand => self.run_commands(members, &mut selector),
             Job::ExtractToOutput => {
                 self.each_member(members, &mut selector, |run, member, chosen, members| {
-                    run.observer.member(member, &chosen.name);
+                    if run.asked(member, chosen).is_none() {
+                        return Ok(());
+                    }
+                    run.observer.member(member, &chosen.name, &chosen.link);
                     if member.kind == Kind::Continuation {
                         let complaint = Complaint::failure(&member.name, Condition::Continued);
                         run.observer.complaint(&complaint);
@@ -361,6 +387,52 @@ impl Run<'_> {
         result
     }
 
+    /// The name under which a member is to be restored, as the user wants it; `None` leaves it out.
+    fn asked(&mut self, member: &Member, chosen: &Chosen) -> Option<Vec<u8>> {
+        if !self.plan.selection.ask {
+            return Some(chosen.name.clone());
+        }
+        match self.observer.confirm(member, &chosen.name) {
+            Answer::Yes => Some(chosen.name.clone()),
+            Answer::Rename(name) if !name.is_empty() => Some(name),
+            Answer::No | Answer::Rename(_) => {
+                self.stats.restored.skipped += 1;
+                None
+            }
+        }
+    }
+
+    fn run_commands<S: Source>(
+        &mut self,
+        members: &mut Members<S>,
+        selector: &mut Selector,
+    ) -> Result<(), Error> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since = since.unwrap_or(Duration::ZERO);
+        let started = Timestamp {
+            seconds: since.as_secs().cast_signed(),
+            nanos: since.subsec_nanos(),
+        };
+        let commands = Commands::new(self.plan, started)
+            .ok_or_else(|| Error::Plan("there is no command".into()))?;
+        self.each_member(members, selector, |run, member, chosen, members| {
+            let Some(name) = run.asked(member, chosen) else {
+                return Ok(());
+            };
+            run.observer.member(member, &name, &chosen.link);
+            if member.kind != Kind::Regular {
+                return Ok(());
+            }
+            run.stats.restored.members += 1;
+            run.stats.restored.files += 1;
+            run.stats.restored.file_bytes += member.size;
+            if let Some(complaint) = commands.run(member, &name, members)? {
+                run.observer.complaint(&complaint);
+            }
+            Ok(())
+        })
+    }
+
     fn extract<S: Source, D: Disk>(
         &mut self,
         disk: &Arc<D>,
@@ -376,9 +448,16 @@ impl Run<'_> {
             }
             match self.next(members, selector) {
                 Ok(Some(Step::Take(member, chosen))) => {
+                    if self.plan.selection.ask {
+                        // The answer may take its time.
+                        extractor.before_waiting(&mut self.observer);
+                    }
+                    let Some(name) = self.asked(&member, &chosen) else {
+                        continue;
+                    };
                     let request = Request {
                         member: &member,
-                        name: &chosen.name,
+                        name: &name,
                         link: &chosen.link,
                         directory: chosen
                             .directory
@@ -426,7 +505,7 @@ impl Run<'_> {
             bases.push(base);
         }
         self.each_member(members, selector, |run, member, chosen, members| {
-            run.observer.member(member, &chosen.name);
+            run.observer.member(member, &chosen.name, &chosen.link);
             run.stats.restored.members += 1;
             let last = bases.len() - 1;
             let pair = diff::Pair {

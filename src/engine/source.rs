@@ -25,6 +25,11 @@ pub(super) struct RingSource {
 }
 
 impl RingSource {
+    /// The ring's figures, for whoever wants to look while it runs.
+    pub(super) fn monitor(&self) -> fifo::Monitor {
+        self.get.monitor()
+    }
+
     fn may_sleep(&mut self, n: usize) {
         if self.get.would_wait(n)
             && let Some(hook) = &mut self.hook
@@ -86,6 +91,7 @@ pub(super) struct ReaderReport {
     pub(super) error: Option<io::Error>,
     busy: Duration,
     compression: &'static str,
+    swapped: bool,
 }
 
 /// The thread that fills the ring.
@@ -345,7 +351,7 @@ fn fill(put: fifo::Put, input: Box<dyn Read + Send>, choice: &Choice) -> ReaderR
         filter::Format::Plain => "",
         format => format.name(),
     };
-    fill_from(put, &mut decoder);
+    report.swapped = fill_from(put, &mut decoder);
     report.busy = start.elapsed();
     match decoder.finish() {
         Ok(warnings) => report.warnings = warnings,
@@ -363,12 +369,12 @@ fn workers() -> filter::Workers {
     }
 }
 
-/// Looks at the first block, which tells whether the archive's bytes stand in pairs the wrong way round.
-fn fill_from(put: fifo::Put, decoder: &mut Decoder) {
+/// Looks at the first block, which tells whether the archive's bytes stand in pairs the wrong way round; gives that back.
+fn fill_from(put: fifo::Put, decoder: &mut Decoder) -> bool {
     let mut first = Vec::with_capacity(512);
     if let Err(error) = decoder.by_ref().take(512).read_to_end(&mut first) {
         put.fail(error);
-        return;
+        return false;
     }
     let swapped = is_byte_swapped(&first);
     let mut input = io::Cursor::new(first).chain(decoder);
@@ -378,6 +384,7 @@ fn fill_from(put: fifo::Put, decoder: &mut Decoder) {
     } else {
         let _ = put.fill_from(&mut input);
     }
+    swapped
 }
 
 impl Reader {
@@ -411,6 +418,7 @@ impl Reader {
         counters.input.wait_input += Duration::from_nanos(self.meter.nanos.load(Ordering::Relaxed));
         counters.input.reader_busy += report.busy.saturating_sub(fifo.wait_full);
         counters.input.compression = report.compression;
+        counters.input.swapped = report.swapped;
         Ok(report)
     }
 

@@ -79,8 +79,9 @@ impl<D: Disk> Writing<D> {
         } = self;
         let target = Target::<D>::File(&file);
         if failed.into_inner() || cut.into_inner() {
-            // Its time stays that of the failure, for the same reason. The ticket is dropped: it never settles.
+            // Its time stays that of the failure, for the same reason.
             let _ = disk.set_mode(&target, broken_mode);
+            ticket.fail(&file);
             let _ = disk.close(file);
             return;
         }
@@ -94,7 +95,10 @@ impl<D: Disk> Writing<D> {
         well &= restore::apply(disk, inbox, &name, &target, &attributes, extras.as_deref());
         if well {
             ticket.finish_file(file, &name);
-        } else if let Err(cause) = disk.close(file) {
+            return;
+        }
+        ticket.fail(&file);
+        if let Err(cause) = disk.close(file) {
             inbox.post(Complaint::system(&name, Operation::Close, cause));
         }
     }

@@ -1,5 +1,6 @@
 //! Members with contents: regular files, and hard links that bring some.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,10 +9,11 @@ use super::extents::Extents;
 use super::extras::Extras;
 use super::place::{Blocked, c_string};
 use super::{Extractor, PIECE_BYTES, Refusal, Request, Spot};
-use crate::disk::{Access, Disk, FileKind};
+use crate::disk::{Access, Directory, Disk, FileKind, Stat};
 use crate::error::{Complaint, Condition, Error, Operation};
 use crate::member::{Extent, Member, MemberStream};
 use crate::observe::Observer;
+use crate::plan::Existing;
 use crate::select::names::{components, has_dot_dot};
 
 impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
@@ -44,18 +46,20 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             })?,
         };
         // Only now: where open files run out, `make` waits for everything that has begun.
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, member.size);
+        let begun = self.begin(request, spot, member.size, None);
         let ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
         if is_new {
             let directory = &spot.directory;
             if !directory.keeps_mode(first_mode) || born.is_none() {
-                let stat = self.disk.stat_file(&file);
-                let stat =
-                    stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
-                directory.learn(first_mode, &stat);
+                match self.disk.stat_file(&file) {
+                    Ok(stat) => directory.learn(first_mode, &stat),
+                    Err(cause) => {
+                        ticket.fail(&file);
+                        let complaint = Complaint::system(&spot.shown, Operation::Stat, cause);
+                        return Err(complaint.into());
+                    }
+                }
             }
             if attributes.owner == directory.owner_at_birth() {
                 attributes.owner = None;
@@ -163,6 +167,10 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         let source_name = c_string(last).map_err(failure)?;
         let absolute = self.plan.selection.absolute_names && link.starts_with(b"/");
         let mut found = self.places.find(request.directory, absolute, parent, None);
+        if matches!(found, Err(Blocked::Reserved)) {
+            self.settle_pending(observer);
+            found = self.places.find(request.directory, absolute, parent, None);
+        }
         if found.as_ref().is_err_and(Blocked::is_for_want_of_files) {
             self.relieve(observer);
             found = self.places.find(request.directory, absolute, parent, None);
@@ -170,34 +178,55 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         let source = match found {
             Ok(source) => source,
             Err(Blocked::System(_, cause)) => return Err(failure(cause).into()),
-            Err(Blocked::Leaves) => {
-                return Err(Complaint::failure(&spot.shown, Condition::LeavesDestination).into());
+            Err(blocked) => {
+                return Err(blocked.complaint_for(&spot.shown, Operation::Link).into());
             }
         };
+        let waiting = self.places.reserved(source.identity(), &source_name);
+        let waiting = waiting.map(std::ffi::CStr::to_owned);
+        let source_name = waiting.clone().unwrap_or(source_name);
         let stat = self
             .disk
             .stat_at(&source.handle, &source_name)
             .map_err(failure)?;
-        let is_itself = self
-            .disk
-            .stat_at(&spot.directory.handle, &spot.name)
-            .is_ok_and(|there| there.identity() == stat.identity());
+        let name = spot.becomes.as_ref().unwrap_or(&spot.name);
+        let there = self.there_as(spot, name)?;
+        let is_itself = there.is_some_and(|there| there.identity() == stat.identity());
+        let brings_its_own = spot.becomes.is_some()
+            && waiting.is_none()
+            && request.member.stored > 0
+            && (stat.size, stat.mtime) != (request.member.size, request.member.mtime);
+        if is_itself && spot.becomes.is_some() && !brings_its_own {
+            let begun = self.committer.begin(request.name, &spot.directory, 0);
+            begun.map_err(failure)?.finish();
+            return Ok(());
+        }
+        if brings_its_own {
+            // What is there is another file, which may not be changed under its name: this becomes one of its own.
+            return self.regular(request, spot, stream, observer);
+        }
         // Linked to itself, under whatever spelling, it is there already; removing it first would lose it.
         if !is_itself {
+            if self.plan.extract.existing == Existing::RemoveFirst && there.is_some() {
+                self.clear_way(spot, Operation::Remove, observer)?;
+            }
             self.make(spot, Operation::Link, Some(link), observer, |disk, at| {
                 disk.link(&source.handle, &source_name, at, &spot.name)
             })?;
         }
-        let begun = self
-            .committer
-            .begin(request.name, &spot.directory, request.member.stored);
-        let ticket = begun.map_err(failure)?;
-        if request.member.stored == 0 || stat.kind != FileKind::Regular {
+        if self.committer.has_failed(stat.identity()) {
+            let what = Condition::Other("the file it is linked to has failed".into());
+            return Err(Complaint::failure(&spot.shown, what).into());
+        }
+        let begun = self.begin(request, spot, request.member.stored, waiting.as_deref());
+        let mut ticket = begun.map_err(failure)?;
+        ticket.depends_on(stat.identity());
+        // Where no file may change under its name, one that is there under that name is not written into again.
+        let is_whole = spot.becomes.is_some() && waiting.is_none();
+        if is_whole || !self.wants_contents(request.member, &source, &source_name, &stat)? {
             ticket.finish();
             return Ok(());
         }
-        // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
-        self.executor.drain();
         let file = self
             .disk
             .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
@@ -218,5 +247,24 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             .map_err(Refusal::Fatal)?;
         self.executor.drain();
         Ok(())
+    }
+    /// Whether the contents that a hard link brings along (pax, star -link-data) have to be written. Where the file has
+    /// that size they are there, and cutting them off could only lose them. Other names than the one it is linked to
+    /// may lie outside the destination: what they show must not change.
+    fn wants_contents(
+        &mut self,
+        member: &Member,
+        source: &Directory<D>,
+        name: &CStr,
+        stat: &Stat,
+    ) -> Result<bool, Refusal> {
+        if member.stored == 0 || stat.kind != FileKind::Regular || stat.links > 1 {
+            return Ok(false);
+        }
+        // They may still be under way under the other name.
+        self.executor.drain();
+        let stat = self.disk.stat_at(&source.handle, name);
+        let stat = stat.map_err(|cause| Complaint::system(&member.name, Operation::Stat, cause))?;
+        Ok(stat.size != member.size)
     }
 }

@@ -15,7 +15,7 @@ use super::extras::Extras;
 use super::place::{Blocked, Places};
 use super::restore::{self, Attributes};
 use crate::commit::{Committer, Ticket};
-use crate::disk::{Directory, Disk, Target};
+use crate::disk::{Directory, Disk, Target, errno};
 use crate::error::{Complaint, Condition, Operation};
 use crate::observe::Inbox;
 
@@ -139,6 +139,7 @@ impl<D: Disk> Fixups<D> {
                 let directory = match places.find(base, false, &path, None) {
                     Ok(directory) => directory,
                     Err(blocked) => {
+                        committer.cannot_reach_directory(blocked.errno());
                         inbox.post(blocked.complaint(&pending.name));
                         continue;
                     }
@@ -180,6 +181,11 @@ impl Blocked {
             Self::System(Operation::Open, cause) => Complaint::system(name, operation, cause),
             Self::System(operation, cause) => Complaint::system(name, operation, cause),
             Self::Leaves => Complaint::failure(name, Condition::LeavesDestination),
+            // Nothing is by the time that this is said.
+            Self::Reserved => {
+                let cause = std::io::Error::from_raw_os_error(errno::EBUSY);
+                Complaint::system(name, operation, cause)
+            }
         }
     }
 }

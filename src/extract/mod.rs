@@ -6,6 +6,8 @@
 //! Nothing here syncs: that is `commit`'s.
 
 mod acl;
+mod backup;
+mod command;
 mod executor;
 mod extents;
 mod extras;
@@ -14,9 +16,10 @@ mod fixup;
 mod place;
 mod remove;
 mod restore;
+mod staging;
 mod way;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -25,19 +28,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::commit::{Committer, SYNC_THREADS};
 use crate::disk::{Directory, Disk, FileKind, Node, Stat, Target, Times, errno};
-use crate::error::{Complaint, Condition, Error, Operation};
+use crate::error::{Complaint, Condition, Error, Operation, Severity};
 use crate::member::{Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Inbox, Observer, Verdict};
 use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
 use crate::select::names::{components, has_dot_dot};
 use crate::stats;
 use crate::sys;
+pub use command::Commands;
 use executor::{BATCH_TASKS, Executor};
 pub use extents::write_out;
 use extras::Extras;
 use fixup::Fixups;
 use place::{Blocked, MakeMissing, Places, c_string};
 use restore::Attributes;
+use staging::Staging;
 
 /// The largest piece of a file that one task writes: large enough that calls do not count, small enough that a ring of
 /// the default size holds several.
@@ -85,6 +90,8 @@ struct Spot<D: Disk> {
     name: CString,
     /// For messages.
     shown: Vec<u8>,
+    /// The name it gets once it is stable; `name` is a temporary one then.
+    becomes: Option<CString>,
 }
 
 /// Restores members.
@@ -97,6 +104,8 @@ pub struct Extractor<'p, D: Disk, S> {
     executor: Executor<D, S>,
     committer: Committer<D>,
     fixups: Fixups<D>,
+    staging: Staging,
+    numbers: backup::Numbers,
     now: Timestamp,
     counts: stats::Restored,
     seen_member: bool,
@@ -159,6 +168,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             executor,
             committer,
             fixups: Fixups::new(),
+            staging: Staging::new(),
+            numbers: backup::Numbers::default(),
             now,
             counts: stats::Restored::default(),
             seen_member: false,
@@ -220,6 +231,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     /// Ends the run: everything is written, fixed up and settled as the mode says. `self` is used up.
     pub fn finish(mut self, observer: &mut dyn Observer) -> Finished {
         self.executor.drain();
+        self.settle_pending(observer);
         let mut settled = |names: &mut dyn Iterator<Item = &[u8]>| observer.settled(names);
         self.committer.wait(&mut settled);
         self.fixups.apply(
@@ -265,6 +277,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.rotate(observer);
         }
         self.committer.poll(&mut |names| observer.settled(names));
+        self.rename_stable();
         self.deliver(observer);
     }
 
@@ -284,11 +297,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let member = request.member;
         match member.kind {
             Kind::VolumeHeader => {
-                observer.member(member, request.name);
+                observer.member(member, request.name, request.link);
                 return Err(Refusal::Silent);
             }
             Kind::Continuation => {
-                observer.member(member, request.name);
+                observer.member(member, request.name, request.link);
                 return Err(Complaint::failure(request.name, Condition::Continued).into());
             }
             Kind::Socket => {
@@ -302,36 +315,65 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         if !self.plan.selection.keep_dot_dot && has_dot_dot(request.name) {
             return Err(Complaint::failure(request.name, Condition::DotDot).into());
         }
+        if self.plan.extract.announce_first {
+            observer.member(member, request.name, request.link);
+        }
         if member.kind == Kind::Directory {
             return self.directory(request, first, observer);
         }
         let spot = self.spot(request, observer)?;
-        self.refuse_not_newer(&spot, member)?;
-        observer.member(member, request.name);
+        self.refuse_new(&spot)?;
+        self.before_looking(&spot, observer);
+        let backup = self.back_up(&spot, self.plan.extract.safe_writes, observer)?;
+        if backup.is_none() {
+            self.refuse_not_newer(&spot, member)?;
+        }
+        if !self.plan.extract.announce_first {
+            observer.member(member, request.name, request.link);
+        }
         self.tell_made(observer);
+        // A hard link looks first whether it is to itself.
         if self.plan.extract.existing == Existing::RemoveFirst
-            && self
-                .disk
-                .stat_at(&spot.directory.handle, &spot.name)
-                .is_ok()
+            && member.kind != Kind::HardLink
+            && self.there(&spot)?.is_some()
         {
-            self.clear_way(&spot, Operation::Remove)?;
+            self.clear_way(&spot, Operation::Remove, observer)?;
         }
         self.warn_of_odd_time(request, observer);
+        let spot = self.stage(spot);
+        let result = self.make_member(request, &spot, stream, observer);
+        if result.is_err() {
+            self.discard(&spot);
+            if let Some(backup) = backup {
+                self.undo_backup(&spot, &backup, observer);
+            }
+        }
+        result
+    }
+
+    /// Anything but a directory, at a place from which what may not be there is gone.
+    fn make_member<M: MemberStream<Span = S>>(
+        &mut self,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        stream: &mut M,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Refusal> {
+        let member = request.member;
         match member.kind {
-            Kind::Regular => self.regular(request, &spot, stream, observer),
-            Kind::HardLink => self.hard_link(request, &spot, stream, observer),
-            Kind::Symlink => self.symlink(request, &spot, observer),
-            Kind::Fifo => self.node(request, &spot, Node::Fifo, observer),
+            Kind::Regular => self.regular(request, spot, stream, observer),
+            Kind::HardLink => self.hard_link(request, spot, stream, observer),
+            Kind::Symlink => self.symlink(request, spot, observer),
+            Kind::Fifo => self.node(request, spot, Node::Fifo, observer),
             Kind::CharDevice => self.node(
                 request,
-                &spot,
+                spot,
                 Node::CharDevice(member.device.0, member.device.1),
                 observer,
             ),
             Kind::BlockDevice => self.node(
                 request,
-                &spot,
+                spot,
                 Node::BlockDevice(member.device.0, member.device.1),
                 observer,
             ),
@@ -369,7 +411,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         } = self;
         let mut changing =
             |directory: &Arc<Directory<D>>| Self::changing(committer, fixups, directory);
-        let make = (!plan.extract.no_directories).then_some(MakeMissing {
+        let may_make = !plan.extract.no_directories && !plan.extract.refresh;
+        let make = may_make.then_some(MakeMissing {
             mode: 0o777 & !plan.umask,
             changing: &mut changing,
             made,
@@ -406,13 +449,26 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.relieve(observer);
             found = self.parent(base, absolute, parent);
         }
-        let directory = found.map_err(|blocked| blocked.complaint_for(shown, operation))?;
+        if matches!(found, Err(Blocked::Reserved)) {
+            self.settle_pending(observer);
+            found = self.parent(base, absolute, parent);
+        }
+        let directory = match found {
+            Ok(directory) => directory,
+            Err(Blocked::System(_, cause))
+                if self.plan.extract.refresh && cause.raw_os_error() == Some(errno::ENOENT) =>
+            {
+                return Err(Refusal::Silent);
+            }
+            Err(blocked) => return Err(blocked.complaint_for(shown, operation).into()),
+        };
         Ok(Spot {
             base: directory.base,
             directory,
             path,
             name,
             shown: shown.to_vec(),
+            becomes: None,
         })
     }
 
@@ -421,21 +477,40 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         request: &Request<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Spot<D>, Refusal> {
-        let operation = match request.member.kind {
+        let found = self.locate(
+            request.directory,
+            request.name,
+            request.name,
+            Self::operation(request.member),
+            observer,
+        );
+        match found {
+            // GNU tar takes what it cannot look at for newer.
+            Err(Refusal::Complaint(Complaint {
+                condition: Condition::System { cause, .. },
+                ..
+            })) if self.plan.extract.existing_directories == ExistingDirectories::KeepFull
+                && cause.raw_os_error() == Some(errno::ENOTDIR) =>
+            {
+                let mut unseen = Complaint::system(request.name, Operation::Stat, cause);
+                unseen.severity = Severity::Warning;
+                self.complain(&unseen, observer);
+                Err(Complaint::warning(request.name, Condition::NotNewer).into())
+            }
+            other => other,
+        }
+    }
+
+    /// What making this member is called.
+    fn operation(member: &Member) -> Operation {
+        match member.kind {
             Kind::HardLink => Operation::Link,
             Kind::Symlink => Operation::Symlink,
             Kind::Fifo => Operation::MakeFifo,
             Kind::CharDevice | Kind::BlockDevice => Operation::MakeNode,
             Kind::Directory => Operation::MakeDirectory,
             _ => Operation::Open,
-        };
-        self.locate(
-            request.directory,
-            request.name,
-            request.name,
-            operation,
-            observer,
-        )
+        }
     }
 
     fn warn_of_odd_time(&mut self, request: &Request<'_>, observer: &mut dyn Observer) {
@@ -469,7 +544,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let gid = by_name(&member.gname, sys::names::group_id)
             .or_else(|| by_number(member.gid))
             .ok_or("gid")?;
-        Ok(Some((uid, gid)))
+        Ok(Some((extract.owners.apply(uid), extract.groups.apply(gid))))
     }
 
     /// What the member wants to be set, before anything is left out because it is so already.
@@ -505,7 +580,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         stat: &Stat,
         attributes: Attributes,
     ) -> Result<(), Refusal> {
-        let begun = self.committer.begin(request.name, &spot.directory, 0);
+        let begun = self.begin(request, spot, 0, None);
         let ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
         let owner = attributes
@@ -530,6 +605,8 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             extras.as_deref(),
         ) {
             ticket.finish();
+        } else {
+            ticket.fail_inode(stat.identity());
         }
         Ok(())
     }
@@ -537,6 +614,20 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     fn stat(&self, spot: &Spot<D>) -> Result<Stat, Refusal> {
         let stat = self.disk.stat_at(&spot.directory.handle, &spot.name);
         Ok(stat.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?)
+    }
+
+    /// What stands there, if anything does. That it cannot be seen is no reason to take it for absent, and to remove it.
+    fn there(&self, spot: &Spot<D>) -> Result<Option<Stat>, Refusal> {
+        self.there_as(spot, &spot.name)
+    }
+
+    /// The same under another name beside it.
+    fn there_as(&self, spot: &Spot<D>, name: &CStr) -> Result<Option<Stat>, Refusal> {
+        match self.disk.stat_at(&spot.directory.handle, name) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if error.raw_os_error() == Some(errno::ENOENT) => Ok(None),
+            Err(cause) => Err(Complaint::system(&spot.shown, Operation::Stat, cause).into()),
+        }
     }
 
     fn symlink(
@@ -609,8 +700,17 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     ) -> Result<(), Refusal> {
         let member = request.member;
         let spot = self.spot(request, observer)?;
+        self.refuse_new(&spot)?;
+        if self
+            .places
+            .reserved(spot.directory.identity(), &spot.name)
+            .is_some()
+        {
+            self.settle_pending(observer);
+        }
         let is_destination = spot.path.is_empty();
-        let mut there = self.disk.stat_at(&spot.directory.handle, &spot.name).ok();
+        let backup = self.back_up(&spot, false, observer)?;
+        let mut there = self.there(&spot)?;
         if let (
             Existing::KeepNotOlder {
                 directories: true,
@@ -624,7 +724,9 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
             }
         }
-        observer.member(member, request.name);
+        if !self.plan.extract.announce_first {
+            observer.member(member, request.name, request.link);
+        }
         self.tell_made(observer);
         self.warn_of_odd_time(request, observer);
         let attributes = self.attributes(request);
@@ -642,8 +744,31 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             && self.plan.extract.existing == Existing::RemoveFirst
             && self.may_remove_tree(&spot)
         {
-            self.clear_way(&spot, Operation::MakeDirectory)?;
+            self.clear_way(&spot, Operation::MakeDirectory, observer)?;
             (exists, there) = (false, None);
+        }
+        let rule = self.plan.extract.existing_directories;
+        if rule == ExistingDirectories::KeepFull
+            && there
+                .is_some_and(|stat| stat.kind != FileKind::Directory && stat.mtime >= member.mtime)
+        {
+            return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
+        }
+        let remakes = matches!(
+            rule,
+            ExistingDirectories::KeepFull | ExistingDirectories::Remove
+        );
+        if exists && remakes && !is_destination {
+            match self.clear_way(&spot, Operation::Remove, observer) {
+                Ok(()) => (exists, there) = (false, None),
+                Err(Refusal::Complaint(Complaint {
+                    condition: Condition::System { cause, .. },
+                    ..
+                })) if rule == ExistingDirectories::KeepFull && remove::is_not_empty(&cause) => {
+                    return Err(Refusal::Silent);
+                }
+                Err(refusal) => return Err(refusal),
+            }
         }
         if let Some(stat) = &there
             && stat.kind == FileKind::Symlink
@@ -664,13 +789,17 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             } else {
                 (mode & 0o777) | 0o700
             };
-            self.make(
+            let made = self.make(
                 &spot,
                 Operation::MakeDirectory,
                 None,
                 observer,
                 |disk, at| disk.make_dir(at, &spot.name, first_mode),
-            )?;
+            );
+            if let (Err(_), Some(backup)) = (&made, backup) {
+                self.undo_backup(&spot, &backup, observer);
+            }
+            made?;
         }
         let begun = self.committer.begin_late(request.name, &spot.directory);
         let ticket =

@@ -30,9 +30,20 @@ pub(super) enum Blocked {
     System(Operation, io::Error),
     /// It leads out of the destination.
     Leaves,
+    /// Something that has still its temporary name is to stand there.
+    Reserved,
 }
 
 impl Blocked {
+    /// The number that the system gives for it, or would give.
+    pub(super) fn errno(&self) -> i32 {
+        match self {
+            Self::System(_, cause) => cause.raw_os_error().unwrap_or(errno::EIO),
+            Self::Leaves => errno::ELOOP,
+            Self::Reserved => errno::EBUSY,
+        }
+    }
+
     /// The process, or the system, may not open any more files.
     pub(super) fn is_for_want_of_files(&self) -> bool {
         matches!(self, Self::System(_, cause) if matches!(cause.raw_os_error(), Some(errno::EMFILE | errno::ENFILE)))
@@ -98,6 +109,8 @@ pub(super) struct Places<D: Disk> {
     last: Option<Arc<Directory<D>>>,
     /// Links made in this run that are never followed: directory and name.
     refused_links: HashSet<(u64, u64, Box<[u8]>)>,
+    /// Names that are about to be taken, with the temporary name of what will take them: directory and name.
+    reserved: HashMap<(u64, u64, Box<[u8]>), CString>,
 }
 
 impl<D: Disk> Places<D> {
@@ -135,6 +148,7 @@ impl<D: Disk> Places<D> {
             clock: 0,
             last: None,
             refused_links: HashSet::new(),
+            reserved: HashMap::new(),
         })
     }
 
@@ -144,13 +158,23 @@ impl<D: Disk> Places<D> {
         base: usize,
         absolute: bool,
         path: &[u8],
-        mut make: Option<MakeMissing<'_, D>>,
+        make: Option<MakeMissing<'_, D>>,
     ) -> Result<Arc<Directory<D>>, Blocked> {
         let base = if absolute {
             self.open_absolute()?
         } else {
             base
         };
+        self.walk(base, path, make, true)
+    }
+
+    fn walk(
+        &mut self,
+        base: usize,
+        path: &[u8],
+        mut make: Option<MakeMissing<'_, D>>,
+        keep: bool,
+    ) -> Result<Arc<Directory<D>>, Blocked> {
         if let Some(last) = &self.last
             && last.base == base
             && *last.path == *path
@@ -186,10 +210,27 @@ impl<D: Disk> Places<D> {
                 make.as_mut(),
             )?;
             current = Arc::new(next);
-            self.keep(&current);
+            if keep {
+                self.keep(&current);
+            }
         }
-        self.last = Some(Arc::clone(&current));
+        if keep {
+            self.last = Some(Arc::clone(&current));
+        }
         Ok(current)
+    }
+
+    /// The same for a directory that was found before; names that are reserved meanwhile still stand for what they did.
+    pub(super) fn find_again(
+        &mut self,
+        base: usize,
+        path: &[u8],
+    ) -> Result<Arc<Directory<D>>, Blocked> {
+        let reserved = std::mem::take(&mut self.reserved);
+        // What is reserved must not come to be among the handles that are kept.
+        let found = self.walk(base, path, None, reserved.is_empty());
+        self.reserved = reserved;
+        found
     }
 
     /// Opens one component, following a link if that is allowed, making a directory if it is missing.
@@ -202,6 +243,9 @@ impl<D: Disk> Places<D> {
         make: Option<&mut MakeMissing<'_, D>>,
     ) -> Result<Directory<D>, Blocked> {
         let name = c_string(name).map_err(system(Operation::Open))?;
+        if self.reserved(current.identity(), &name).is_some() {
+            return Err(Blocked::Reserved);
+        }
         let handle = match self.disk.open_dir(&current.handle, &name) {
             Err(error) if error.raw_os_error() == Some(errno::ENOENT) => {
                 let Some(make) = make else {
@@ -225,8 +269,7 @@ impl<D: Disk> Places<D> {
         let handle = match handle {
             Ok(handle) => handle,
             Err(error) if is_link_error(&error) => {
-                let directory =
-                    self.follow(self.root(base), current, &name, &mut MAX_LINKS.clone())?;
+                let directory = self.follow_inside(self.root(base), current, &name)?;
                 return self.wrap(directory, base, path);
             }
             Err(error) => return Err(Blocked::System(Operation::Open, error)),
@@ -236,6 +279,45 @@ impl<D: Disk> Places<D> {
 
     fn wrap(&self, handle: D::Dir, base: usize, path: &[u8]) -> Result<Directory<D>, Blocked> {
         Directory::new(&*self.disk, handle, base, path).map_err(system(Operation::Stat))
+    }
+
+    /// The directory that the symbolic link `name` leads to, if it is inside.
+    fn follow_inside(
+        &self,
+        root: &Root<D>,
+        at: &Directory<D>,
+        name: &CStr,
+    ) -> Result<D::Dir, Blocked> {
+        let found = self.follow(root, at, name, &mut MAX_LINKS.clone())?;
+        if !self.unbounded && !root.whole {
+            self.check_inside(root, &found)?;
+        }
+        Ok(found)
+    }
+
+    /// Climbs from a directory to the destination. The `..` of a link's target has passed by the destination unseen if
+    /// somebody moved a directory away while it was walked; from outside there is no way up that meets it.
+    fn check_inside(&self, root: &Root<D>, directory: &D::Dir) -> Result<(), Blocked> {
+        let look = |directory: &D::Dir| {
+            let stat = self.disk.stat_dir(directory);
+            stat.map(|stat| stat.identity())
+                .map_err(system(Operation::Stat))
+        };
+        let mut identity = look(directory)?;
+        let mut above: Option<D::Dir> = None;
+        while identity != root.directory.identity() {
+            let next = self
+                .disk
+                .open_dir(above.as_ref().unwrap_or(directory), c"..");
+            let next = next.map_err(system(Operation::Open))?;
+            let over = look(&next)?;
+            if over == identity {
+                return Err(Blocked::Leaves);
+            }
+            identity = over;
+            above = Some(next);
+        }
+        Ok(())
     }
 
     /// The directory that the symbolic link `name` leads to.
@@ -294,6 +376,13 @@ impl<D: Disk> Places<D> {
                 }
             }
             let component = c_string(component).map_err(system(Operation::Open))?;
+            if !self.reserved.is_empty() {
+                let stat = self.disk.stat_dir(&current);
+                let stat = stat.map_err(system(Operation::Stat))?;
+                if self.reserved(stat.identity(), &component).is_some() {
+                    return Err(Blocked::Reserved);
+                }
+            }
             current = match open(&current, &component) {
                 Ok(next) => next,
                 Err(error) if is_link_error(&error) => {
@@ -308,14 +397,49 @@ impl<D: Disk> Places<D> {
 
     /// The directory that a symbolic link leads to, if it leads to one inside the destination.
     pub(super) fn link_to_directory(&self, at: &Directory<D>, name: &CStr) -> bool {
-        self.follow(self.root(at.base), at, name, &mut MAX_LINKS.clone())
-            .is_ok()
+        self.follow_inside(self.root(at.base), at, name).is_ok()
     }
 
     /// A link was made that must not be followed.
     pub(super) fn refuse_link(&mut self, at: &Directory<D>, name: &CStr) {
         self.refused_links
             .insert((at.device, at.inode, name.to_bytes().into()));
+    }
+
+    /// The object called `temporary` gets this name later.
+    pub(super) fn reserve(&mut self, (device, inode): (u64, u64), name: &CStr, temporary: &CStr) {
+        self.reserved
+            .insert((device, inode, name.to_bytes().into()), temporary.into());
+    }
+
+    /// The temporary name of the last object that is to get this name.
+    pub(super) fn reserved(&self, (device, inode): (u64, u64), name: &CStr) -> Option<&CStr> {
+        if self.reserved.is_empty() {
+            return None;
+        }
+        self.reserved
+            .get(&(device, inode, name.to_bytes().into()))
+            .map(CString::as_c_str)
+    }
+
+    /// The object called `temporary` has got the name, or never will.
+    pub(super) fn release(&mut self, at: (u64, u64), name: &CStr, temporary: &CStr) {
+        if self.reserved(at, name) == Some(temporary) {
+            self.reserved.remove(&(at.0, at.1, name.to_bytes().into()));
+        }
+    }
+
+    /// What stood there has another name now.
+    pub(super) fn renamed(&mut self, at: (u64, u64), from: &CStr, to: &CStr) {
+        self.allow_link(at, to);
+        if !self.refused_links.is_empty()
+            && self
+                .refused_links
+                .remove(&(at.0, at.1, from.to_bytes().into()))
+        {
+            self.refused_links
+                .insert((at.0, at.1, to.to_bytes().into()));
+        }
     }
 
     /// Something other than a refused link stands there now.
@@ -332,6 +456,22 @@ impl<D: Disk> Places<D> {
             .iter()
             .chain(&self.absolute)
             .any(|root| root.directory.identity() == identity)
+    }
+
+    /// Forgets every handle if this path has led to a directory: something else gets its name.
+    pub(super) fn replaced(&mut self, base: usize, path: &[u8]) {
+        let leads = |known: &[u8]| {
+            known
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        if self
+            .cache
+            .keys()
+            .any(|(other, known)| *other == base && leads(known))
+        {
+            self.forget();
+        }
     }
 
     /// Forgets every handle: a directory or a link was removed or replaced, or open files have run out.

@@ -8,6 +8,7 @@ mod header;
 pub mod limits;
 mod number;
 mod pax;
+pub mod plain;
 mod reader;
 mod seek;
 mod slice;

@@ -6,6 +6,7 @@
 
 pub mod create;
 
+use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -54,6 +55,8 @@ pub enum Job {
     Extract,
     /// Write the contents of regular files to the output that the engine is given.
     ExtractToOutput,
+    /// Give the contents of each regular file to [`Extract::command`].
+    ExtractToCommand,
     /// Compare members with what is on disk.
     Compare,
     /// Take members out of an archive.
@@ -213,6 +216,8 @@ pub struct Selection {
     pub max_size: Option<u64>,
     /// Substitutions on names, in the order in which they are made (`--transform`).
     pub transforms: Vec<Transform>,
+    /// Ask the observer about each member that would be restored.
+    pub ask: bool,
     /// A directory that every name is put below unless it is there already (`--one-top-level`): relative, without `..`.
     pub one_top_level: Option<Vec<u8>>,
 }
@@ -414,6 +419,77 @@ pub struct Extract {
     pub make_holes: bool,
     /// Do not make directories that are only implied by the names of members, nor directory members (star's `-d`).
     pub no_directories: bool,
+    /// Members become files under temporary names, which are settled before they take the place of what is there
+    /// (`--safe-writes`, star's `-install`): whatever happens, a name stands for the old file or for the whole new one.
+    pub safe_writes: bool,
+    /// What is in the way is renamed, not removed (`--backup`); comes before every rule about existing files.
+    pub backup: Option<Backup>,
+    /// Only what exists is restored, nothing new is made (star's `-refresh`).
+    pub refresh: bool,
+    /// The observer is asked before anything is removed (star's `-ask-remove`).
+    pub ask_before_removing: bool,
+    /// A directory in the way that is not empty is kept without a complaint (star's `-keep-nonempty-dirs`).
+    pub keep_full_directories: bool,
+    /// The observer is told of a member before anything is tried, also if nothing comes of it (GNU tar's `-v`).
+    pub announce_first: bool,
+    /// Owners that become others.
+    pub owners: IdMap,
+    /// Groups that become others.
+    pub groups: IdMap,
+    /// For [`Job::ExtractToCommand`].
+    pub command: Option<Command>,
+}
+
+/// Numbers of users or groups that become others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdMap(pub BTreeMap<u32, NewId>);
+
+/// What a user or a group becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewId {
+    /// Its number.
+    pub id: u32,
+    /// Its name, if that was said; nobody has asked the system for it.
+    pub name: Option<Vec<u8>>,
+}
+
+impl IdMap {
+    /// What this number becomes.
+    #[must_use]
+    pub fn apply(&self, id: u32) -> u32 {
+        self.0.get(&id).map_or(id, |new| new.id)
+    }
+}
+
+/// How what is in the way is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// How the name is made.
+    pub control: BackupControl,
+    /// What is added to the name of a simple backup.
+    pub suffix: Vec<u8>,
+}
+
+/// How the name of a backup is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BackupControl {
+    /// The suffix is added; an older backup is lost.
+    Simple,
+    /// `.~1~` is added, or the first number above those that are there.
+    Numbered,
+    /// Numbered where there are numbered ones, simple otherwise.
+    Existing,
+}
+
+/// A program that gets the contents of members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The command, for the shell.
+    pub line: Vec<u8>,
+    /// Its exit status does not matter.
+    pub ignore_status: bool,
+    /// The archive's name as the user gave it, which the command is told.
+    pub archive: Vec<u8>,
 }
 
 /// Which extended attributes are set.
@@ -454,6 +530,10 @@ pub enum ExistingDirectories {
     Restore,
     /// Leave them as they are (`--no-overwrite-dir`).
     Keep,
+    /// Leave those as they are that have something in them, and make empty ones anew (GNU tar's `--keep-newer-files`).
+    KeepFull,
+    /// Remove them first like files; for one that has something in it that is a failure (GNU tar's `-U`).
+    Remove,
 }
 
 /// When writes are forced to stable storage.

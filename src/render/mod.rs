@@ -6,4 +6,5 @@
 pub mod human;
 pub mod listing;
 pub mod quote;
+pub mod table;
 pub mod time;

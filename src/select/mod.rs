@@ -296,14 +296,13 @@ impl Selector {
             return Choice::Take(chosen);
         }
         chosen.dot_dot = !self.selection.keep_dot_dot && names::has_dot_dot(stored);
-        let Some(mut name) = self.on_disk(stored, Whose::Member, &mut chosen.remarks) else {
-            // Stripped of all its components: it can be listed, but there is nothing to restore.
-            return Choice::Take(chosen);
-        };
-        if member.name.len() > stored.len() && name.last() != Some(&b'/') {
-            name.push(b'/');
+        if let Some(mut name) = self.on_disk(stored, Whose::Member, &mut chosen.remarks) {
+            if member.name.len() > stored.len() && name.last() != Some(&b'/') {
+                name.push(b'/');
+            }
+            chosen.name = name;
         }
-        chosen.name = name;
+        // Stripped of all its components it can still be listed, with its target, but there is nothing to restore.
         chosen.link = match member.kind {
             Kind::HardLink => self
                 .on_disk(&member.link, Whose::HardLink, &mut chosen.remarks)

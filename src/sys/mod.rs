@@ -1,12 +1,14 @@
 //! What only the operating system can say, outside of files: names of users and groups, the umask, limits, cores,
-//! signals and local time.
+//! signals, children and local time.
 //!
 //! The standard library has none of these, so they go through libc. Each call is wrapped in a function that is safe
 //! for any argument; nobody else in the crate needs unsafe code for them. The room uses no other room.
 
 #![allow(unsafe_code)] // Calls into libc; every block says why it is sound.
 
+pub mod machine;
 pub mod names;
+pub mod process;
 pub mod signal;
 pub mod time;
 
@@ -24,6 +26,25 @@ pub fn take_umask() -> u32 {
     // SAFETY: umask(2) takes any value, touches no memory and cannot fail.
     let previous = unsafe { libc::umask(0) };
     previous & 0o777
+}
+
+/// The process's umask, left as it is: for whoever starts other programs, which inherit it. 022 where the kernel does not
+/// tell (before Linux 4.7).
+#[must_use]
+pub fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    field
+        .and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok())
+        .unwrap_or(0o022)
+}
+
+/// Sets the process's umask.
+pub fn set_umask(mask: u32) {
+    // SAFETY: umask(2) takes any value, touches no memory and cannot fail.
+    unsafe {
+        libc::umask(mask & 0o777);
+    }
 }
 
 /// Raises the soft limit of open files to the hard one and gives back the limit now in force.
@@ -80,6 +101,23 @@ pub fn widen_pipe(file: &impl std::os::fd::AsFd) {
 #[must_use]
 pub fn process() -> u32 {
     std::process::id()
+}
+
+/// Makes a write to a pipe that nobody reads an error again.
+pub fn ignore_sigpipe() {
+    // SAFETY: SIG_IGN is a valid disposition for SIGPIPE, and no handler is installed that this could race with.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
+/// Ignores SIGXFSZ: a file that meets the limit on file sizes (`RLIMIT_FSIZE`) is then a failed write with a name, not the
+/// end of everything.
+pub fn ignore_sigxfsz() {
+    // SAFETY: SIG_IGN is a valid disposition for SIGXFSZ, and no handler is installed that this could race with.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
 }
 
 /// Whether the process acts as the superuser.

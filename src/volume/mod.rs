@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Complaint, Condition, Error, Operation, VolumeFault};
 use crate::member::Format;
-use crate::observe::{Answer, Operator};
+use crate::observe::{Operator, Prepared};
 use crate::plan::{Archive, Job, MultiVolume, Volume};
 use crate::sys::KeptDescriptor;
 
@@ -175,13 +175,13 @@ impl Set {
             };
             script::run(script, &wanted, place)?
         } else {
-            let answer = self.operator.as_mut().map_or(Answer::None, |operator| {
+            let answer = self.operator.as_mut().map_or(Prepared::None, |operator| {
                 operator.prepare(self.number, &name)
             });
             match answer {
-                Answer::Ready => None,
-                Answer::Named(name) => Some(name),
-                Answer::None => return Err(Error::NoVolume(self.number)),
+                Prepared::Ready => None,
+                Prepared::Named(name) => Some(name),
+                Prepared::None => return Err(Error::NoVolume(self.number)),
             }
         };
         if let Some(name) = found {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::{Set, name};
 use crate::error::{Complaint, Condition, Error, VolumeFault};
 use crate::member::Format;
-use crate::observe::{Answer, Operator};
+use crate::observe::{Operator, Prepared};
 use crate::plan::{
     Archive, Compression, FIFO_BYTES, Job, MultiVolume, RECORD_BYTES, Seek, Told, Volume,
     VolumeScript,
@@ -14,16 +14,16 @@ use crate::plan::{
 
 /// Answers from a list, and writes down what it is asked.
 struct Listed {
-    answers: Vec<Answer>,
+    answers: Vec<Prepared>,
     log: Rc<RefCell<Vec<String>>>,
 }
 
 impl Operator for Listed {
-    fn prepare(&mut self, number: u64, name: &[u8]) -> Answer {
+    fn prepare(&mut self, number: u64, name: &[u8]) -> Prepared {
         let name = String::from_utf8_lossy(name).into_owned();
         self.log.borrow_mut().push(format!("{number} {name}"));
         if self.answers.is_empty() {
-            Answer::None
+            Prepared::None
         } else {
             self.answers.remove(0)
         }
@@ -37,7 +37,7 @@ impl Operator for Listed {
 fn set(
     names: &[&str],
     change: &MultiVolume,
-    answers: Vec<Answer>,
+    answers: Vec<Prepared>,
 ) -> (Result<Set, Error>, Rc<RefCell<Vec<String>>>) {
     let archive = Archive {
         volumes: names.iter().map(|name| Volume::File(name.into())).collect(),
@@ -69,7 +69,7 @@ fn now(set: &Set) -> String {
 
 #[test]
 fn named_volumes_come_first_and_then_the_operator_is_asked() {
-    let answers = vec![Answer::Ready, Answer::Named(b"c".to_vec())];
+    let answers = vec![Prepared::Ready, Prepared::Named(b"c".to_vec())];
     let (set, log) = set(&["a", "b"], &MultiVolume::default(), answers);
     let mut set = set.unwrap();
     let mut seen = vec![now(&set)];

@@ -36,6 +36,8 @@ pub(crate) struct Rules {
     pub(crate) several_volumes: bool,
     /// A file on disk that is not older than the member is kept unless told otherwise.
     pub(crate) newer_wins: bool,
+    /// What `--safe-writes` is called.
+    pub(crate) safe_writes: &'static str,
     /// The option that names a list of members.
     pub(crate) list_option: &'static str,
 }

@@ -7,7 +7,7 @@ use durastar::plan::SyncMethod;
 use crate::cli::assemble::{MODES, mode};
 use crate::cli::making::Making;
 use crate::cli::number;
-use crate::cli::option::Category::{Archive, Durability, Hidden, Output};
+use crate::cli::option::Category::{Archive, Durability, Hidden, Output, Overwriting};
 use crate::cli::option::{Bad, OptionDef, flag, valued};
 use crate::cli::setting::{Page, Setting};
 
@@ -54,6 +54,22 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     .more(
         "auto takes syncfs(2) where the file system makes it a promise; fsync syncs each file and directory, which does \
          not wait for what other programs have written.",
+    ),
+    flag(
+        Overwriting,
+        "",
+        &["safe-writes"],
+        "make members under temporary names and rename them once they are stable",
+        || Setting::SafeWrites,
+    )
+    .more(
+        "Whatever happens, also a power cut, each name then stands for the old file or for the whole new one. It costs \
+         one rename for each member and, but for mode each, one sync more at the end. With --sync=none a rename waits \
+         only until the file is written, so that a crash of the program, but not of the system, is covered. A program \
+         that is killed leaves temporary names behind, which begin with .durastar-; nothing uses them later. With \
+         --backup the old file gets its second name as a hard link. Directories are made at once, and one that a file \
+         takes the place of is removed first. It cannot be combined with options that remove files first or write into \
+         them.",
     ),
     valued(
         Durability,

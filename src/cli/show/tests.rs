@@ -71,8 +71,8 @@ fn file(name: &[u8]) -> Member {
 }
 
 fn both(show: &mut Show<'_>) {
-    show.member(&Member::new(Kind::Directory, b"p/d/"), b"d/");
-    show.member(&file(b"p/odd\n.bin"), b"odd\n.bin");
+    show.member(&Member::new(Kind::Directory, b"p/d/"), b"d/", b"");
+    show.member(&file(b"p/odd\n.bin"), b"odd\n.bin", b"");
 }
 
 #[test]

@@ -24,6 +24,9 @@ impl Block {
         if whole {
             let free = scan::append(&mut bytes, free, scan::END, MAGIC_BITS);
             scan::append(&mut bytes, free, checksum(bits).into(), CHECKSUM_BITS);
+        } else if free > 0 {
+            // What fills the byte up is none of the data, and might be taken for some.
+            bytes.pop();
         }
         Self {
             decoder: Decompress::new(false),

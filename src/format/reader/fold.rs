@@ -76,8 +76,8 @@ impl<S: Source> Reader<S> {
                 member.kind = Kind::Directory;
                 self.set_data(0, size);
             }
-            // It is a socket by its pax header only.
-            Kind::Socket => self.set_data(0, size),
+            // It is a socket by its pax header only; the data of a volume header is passed over, as GNU tar does.
+            Kind::Socket | Kind::VolumeHeader => self.set_data(0, size),
             Kind::Regular if member.typeflag == b'S' || has_map(&facts) => {
                 let real_size = facts.real_size.or(real_size);
                 if let Err(fault) = self.sparse(&mut member, block, size, real_size, facts)? {
@@ -261,7 +261,7 @@ impl<S: Source> Reader<S> {
 fn needs_size(member: &Member) -> bool {
     matches!(
         member.kind,
-        Kind::Regular | Kind::Socket | Kind::Continuation
+        Kind::Regular | Kind::Socket | Kind::Continuation | Kind::VolumeHeader
     ) || member.typeflag == b'D'
 }
 

@@ -4,6 +4,7 @@ mod ends;
 mod extended;
 mod fixtures;
 mod headers;
+mod keywords;
 mod seeds;
 mod sparse;
 mod support;

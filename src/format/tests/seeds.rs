@@ -1,8 +1,10 @@
-//! The fuzz targets over their seeds, and over each seed with some bytes changed.
+//! The fuzz targets over their seeds, over each seed with some bytes changed, and over what fuzzing found worth keeping.
 
 use std::fs;
+use std::io::Read;
 
-use crate::format::fuzz;
+use super::support::read_all;
+use crate::format::{Options, SliceSource, fuzz};
 
 /// Runs a target over its seeds as they are, cut short, and with one byte changed here and there.
 fn replay(name: &str, target: fn(&[u8])) {
@@ -28,6 +30,24 @@ fn replay(name: &str, target: fn(&[u8])) {
     }
     assert!(seeds > 3, "{folder}");
     target(b"");
+    corpus(name, target);
+}
+
+/// Runs a target over the smallest inputs that reach all that fuzzing has reached so far.
+fn corpus(name: &str, target: fn(&[u8])) {
+    let path = format!(
+        "{}/tests/fuzz/corpus/{name}.tar.gz",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(fs::File::open(&path).unwrap())
+        .read_to_end(&mut bytes)
+        .unwrap();
+    let archive = read_all(SliceSource::new(bytes), Options::default()).clean();
+    assert!(archive.entries.len() > 50, "{path}");
+    for entry in &archive.entries {
+        target(&entry.data);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use durastar::plan::create::Create;
 use durastar::plan::{
     Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract,
-    FIFO_BYTES, Job, Plan, RECORD_BYTES, Seek, Selection, SyncMethod, Volume, WINDOW_BYTES,
+    FIFO_BYTES, IdMap, Job, Plan, RECORD_BYTES, Seek, Selection, SyncMethod, Volume, WINDOW_BYTES,
     WINDOW_MEMBERS,
 };
 
@@ -47,6 +47,15 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             file_flags: false,
             make_holes: false,
             no_directories: false,
+            safe_writes: false,
+            backup: None,
+            refresh: false,
+            ask_before_removing: false,
+            keep_full_directories: false,
+            announce_first: true,
+            owners: IdMap::default(),
+            groups: IdMap::default(),
+            command: None,
         },
         create: Create::default(),
         durability: Durability {
@@ -66,6 +75,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
         tape_by_default: true,
         several_volumes: false,
         newer_wins: false,
+        safe_writes: "--safe-writes",
         list_option: "-T",
     };
     (plan, rules)

@@ -11,6 +11,7 @@ use durastar::plan::{
 use durastar::select::names;
 use durastar::sys::signal;
 
+use crate::cli::idmap::Whose;
 use crate::cli::making::{self, Making};
 use crate::cli::number;
 use crate::cli::option::Category::{
@@ -531,19 +532,19 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     ),
     refused(Overwriting, "W", &["verify"], Value::None, READS_ONLY),
     // Output stream.
-    refused(
+    flag(
         Output,
         "",
         &["ignore-command-error"],
-        Value::None,
-        "there is no --to-command",
+        "the exit status of --to-command's program does not matter",
+        || Setting::IgnoreStatus(true),
     ),
-    refused(
+    flag(
         Output,
         "",
         &["no-ignore-command-error"],
-        Value::None,
-        "there is no --to-command",
+        "a status other than 0 of that program is a failure (default)",
+        || Setting::IgnoreStatus(false),
     ),
     flag(
         Output,
@@ -553,12 +554,20 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::ToOutput,
     )
     .more("What -v prints then goes to standard error."),
-    refused(
+    valued(
         Output,
         "",
         &["to-command"],
-        Value::Required("COMMAND"),
-        "-O writes to a pipe",
+        "COMMAND",
+        "give the contents of each regular file to COMMAND",
+        |line| Ok(Setting::ToCommand(line.to_vec())),
+    )
+    .more(
+        "The shell /bin/sh runs COMMAND once for each, with the contents as its standard input and what is known of the \
+         member in the environment: TAR_FILENAME and TAR_REALNAME (the name after renaming), TAR_FILETYPE (f), TAR_MODE \
+         (octal), TAR_SIZE (bytes), TAR_MTIME, TAR_ATIME and TAR_CTIME (seconds since 1970, with decimals), TAR_UID, \
+         TAR_GID, TAR_UNAME, TAR_GNAME, TAR_ARCHIVE, TAR_FORMAT (v7, ustar, gnu, posix or star), TAR_VOLUME, \
+         TAR_BLOCKING_FACTOR and TAR_VERSION (durastar's). Nothing else is restored. -O wins over it.",
     ),
     // Attributes.
     optional(
@@ -607,10 +616,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "",
         &["group-map"],
         "FILE",
-        "groups by lines of OLD NEW[:NUMBER]",
-        |name| Ok(Setting::Making(Making::GroupMap(name.to_vec()))),
+        "groups become others, as FILE says",
+        |name| Ok(Setting::IdMap(Whose::Group, name.to_vec())),
     )
-    .more("OLD is a name or +NUMBER."),
+    .more("As --owner-map, for groups."),
     valued(
         Attributes,
         "",
@@ -634,12 +643,12 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "do not restore modification times",
         || Setting::NoTimes,
     ),
-    refused(
+    flag(
         Attributes,
         "",
         &["no-delay-directory-restore"],
-        Value::None,
-        "directories always get mode and times at the end",
+        "accepted: directories always get mode and times at the end",
+        || Setting::Always,
     ),
     flag(
         Attributes,
@@ -675,8 +684,13 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "",
         &["owner-map"],
         "FILE",
-        "owners by lines of OLD NEW[:NUMBER]",
-        |name| Ok(Setting::Making(Making::OwnerMap(name.to_vec()))),
+        "owners become others, as FILE says",
+        |name| Ok(Setting::IdMap(Whose::Owner, name.to_vec())),
+    )
+    .more(
+        "A line of FILE is OLD NEW; OLD is a name or +NUMBER, NEW a name, +NUMBER or NAME:NUMBER; # begins a comment. Names \
+         have to be known to the system. On extraction it holds for the number that a member would get otherwise, \
+         which is its name's where the system knows that; GNU tar does nothing with it there. Listings stay as they are.",
     ),
     flag(
         Attributes,
@@ -1042,7 +1056,19 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || named(CompressionFormat::Compress),
     ),
     // Local files.
-    refused(Overwriting, "", &["backup"], Value::Optional("CONTROL"), ""),
+    optional(
+        Overwriting,
+        &["backup"],
+        "CONTROL",
+        "keep what is in the way of a member under another name",
+        |word| Ok(Setting::Backup(word.map(<[u8]>::to_vec))),
+    )
+    .more(
+        "CONTROL is simple or never (a suffix is added), numbered or t (.~1~, .~2~ and so on are added), existing or nil \
+         (numbered where there are numbered ones, simple otherwise), none or off. Without it the environment variable \
+         VERSION_CONTROL decides, or else it is existing. Comes before all rules about files that are there; \
+         directories are never renamed.",
+    ),
     flag(
         Selection,
         "",
@@ -1062,9 +1088,10 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         "K",
         &["starting-file"],
         "MEMBER",
-        "pass over everything before MEMBER",
+        "MEMBER, and of other names only members after it",
         |name| Ok(Setting::StartingAt(name.to_vec())),
-    ),
+    )
+    .more("MEMBER itself counts as a name that is asked for, so without others it alone is restored, as with GNU tar 1.34."),
     valued(
         Selection,
         "",
@@ -1104,7 +1131,15 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         || Setting::AbsoluteNames,
     )
     .more("An archive can then write anywhere."),
-    refused(Overwriting, "", &["suffix"], Value::Required("STRING"), ""),
+    valued(
+        Overwriting,
+        "",
+        &["suffix"],
+        "STRING",
+        "what is added to the name of a simple backup (~); implies --backup",
+        |suffix| Ok(Setting::BackupSuffix(suffix.to_vec())),
+    )
+    .more("The environment variable SIMPLE_BACKUP_SUFFIX sets the default."),
     // Renaming.
     valued(
         Selection,
@@ -1286,12 +1321,16 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         warning,
     )
     .more("all, none, and the keywords of GNU tar."),
-    refused(
+    flag(
         Output,
         "w",
         &["interactive", "confirmation"],
-        Value::None,
-        "",
+        "ask before each member is restored",
+        || Setting::Ask,
+    )
+    .more(
+        "An answer that begins with y means yes. Answers come from standard input, or from the terminal when the archive \
+         comes from there. Listing asks nothing.",
     ),
     flag(
         Attributes,

@@ -55,7 +55,8 @@ impl Marks {
         }
     }
 
-    fn around(self, text: &[u8]) -> Vec<u8> {
+    /// The text between them.
+    pub(crate) fn around(self, text: &[u8]) -> Vec<u8> {
         sentence![self.open, name(text, b""), self.close]
     }
 }
@@ -137,6 +138,26 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
                 ]),
                 not_recoverable,
             ],
+            Bad::NoWord { words, ambiguous } => {
+                let mut lines = vec![
+                    Line::said(sentence![
+                        if *ambiguous { "ambiguous" } else { "invalid" },
+                        " argument ",
+                        marks.around(value),
+                        " for ",
+                        marks.around(option.as_bytes())
+                    ]),
+                    Line::plain("Valid arguments are:"),
+                ];
+                lines.extend(words.iter().map(|synonyms| {
+                    let around = synonyms.iter().map(|word| marks.around(word.as_bytes()));
+                    Line::plain(sentence![
+                        "  - ",
+                        around.collect::<Vec<_>>().join(&b", "[..])
+                    ])
+                }));
+                lines
+            }
             Bad::OneOf(valid) => {
                 let mut lines = vec![
                     Line::said(sentence![
@@ -202,6 +223,12 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8], marks: Marks) -> V
                 not_recoverable,
             ]
         }
+        UsageError::MapFile(problems) => problems
+            .iter()
+            .cloned()
+            .map(Line::said)
+            .chain([Line::said("errors reading map file"), not_recoverable])
+            .collect(),
         UsageError::ArgumentsInEnvironment(variable) => {
             with_help(format!("non-option arguments in {variable}").into_bytes())
         }
@@ -311,16 +338,37 @@ pub(crate) fn complaint(complaint: &Complaint, marks: Marks) -> Vec<u8> {
         Condition::ReplacedDirectoryLink => about(
             b"Symbolic link to a directory replaced by a directory (--keep-directory-symlink keeps it)",
         ),
-        Condition::Unsupported(what) => about(format!("Cannot make a {what}, skipped").as_bytes()),
+        Condition::Unsupported(what) => about(format!("Cannot make {what}, skipped").as_bytes()),
+        Condition::NoBackup(why) => about(
+            format!("Was unable to backup this file: {}", cause(why)).as_bytes(),
+        ),
+        Condition::CommandFailed { process, status } => {
+            format!("{process}: Child returned status {status}").into_bytes()
+        }
+        Condition::CommandKilled { process, signal } => {
+            format!("{process}: Child terminated on signal {signal}").into_bytes()
+        }
         Condition::NotFound => about(b"Not found in archive"),
         Condition::OccurrenceNotFound => about(b"Required occurrence not found in archive"),
         Condition::OddTime { time, ahead } => about(odd_time(*time, *ahead).as_bytes()),
         Condition::NotStable {
             cause: why,
             members,
-        } => about(
-            format!("Cannot sync: {}: {members} members may be lost", cause(why)).as_bytes(),
-        ),
+            first,
+            last,
+        } => {
+            let lost = match members {
+                0 => b"No member is lost that is not named".to_vec(),
+                1 => sentence!["1 member may be lost: ", name(first, b"")],
+                _ => sentence![
+                    format!("{members} members may be lost: "),
+                    name(first, b""),
+                    " to ",
+                    name(last, b"")
+                ],
+            };
+            about(&sentence!["Cannot sync: ", cause(why), ": ", lost])
+        }
         Condition::Differs(what) => match what {
             Difference::Missing(Operation::ReadLink, why) => {
                 about(&sentence!["Warning: Cannot readlink: ", cause(why)])

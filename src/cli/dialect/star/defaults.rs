@@ -24,6 +24,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> Result<(Plan, Rules), UsageError> {
     plan.extract.atime = true;
     plan.create.format = ArchiveFormat::Xstar;
     plan.create.skip_dot = true;
+    plan.extract.announce_first = false;
     if let Some(size) = set("STAR_FIFOSIZE") {
         plan.archive.fifo_bytes = number::star(&size, 1)
             .and_then(|size| usize::try_from(size).ok())
@@ -39,6 +40,7 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> Result<(Plan, Rules), UsageError> {
     rules.tape_by_default = false;
     rules.several_volumes = true;
     rules.newer_wins = true;
+    rules.safe_writes = "-install";
     rules.list_option = "list=";
     Ok((plan, rules))
 }

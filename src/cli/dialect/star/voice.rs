@@ -1,6 +1,8 @@
 //! How star speaks: the cause first, a full stop after each sentence.
 
 use durastar::error::{Complaint, Condition, Error, Operation, Severity, VolumeFault};
+use durastar::member::Format;
+use durastar::stats::Input;
 
 use crate::cli::dialect::voice::{Line, cause, name, sentence};
 use crate::cli::option::Bad;
@@ -8,6 +10,30 @@ use crate::cli::usage::UsageError;
 
 /// The last words after failures that the run survived.
 pub(crate) const DESPITE: &str = "Processed all possible files, despite earlier errors.";
+
+/// What `-print-artype` prints: the archive's name, how it is compressed, the format as `H=` spells it.
+pub(crate) fn archive_type(archive: &[u8], input: &Input, format: Format) -> Vec<u8> {
+    let mut line = sentence![name(archive, b""), ": "];
+    if !input.compression.is_empty() {
+        line.extend(sentence![input.compression, " compressed "]);
+    }
+    if input.swapped {
+        line.extend_from_slice(b"swapped ");
+    }
+    let format = match format {
+        Format::V7 => "tar",
+        Format::Star => "star",
+        Format::Ustar => "ustar",
+        Format::Gnu => "gnutar",
+        Format::Pax => "pax",
+        Format::Xstar => "xstar",
+        Format::Xustar => "xustar",
+        Format::Exustar => "exustar",
+        Format::Suntar => "suntar",
+    };
+    line.extend(sentence![format, " archive.\n"]);
+    line
+}
 
 /// What is said about a command line that cannot be carried out.
 pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
@@ -40,7 +66,7 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
         UsageError::BadValue { option, value, bad } => match bad {
             Bad::Value(what) => sentence![what, " '", name(value, b""), "'."],
             Bad::Usage(what) | Bad::Fatal(what) => what.clone().into_bytes(),
-            Bad::Style => sentence!["Bad value '", name(value, b""), "'."],
+            Bad::Style | Bad::NoWord { .. } => sentence!["Bad value '", name(value, b""), "'."],
             Bad::OneOf(valid) => sentence![
                 "Bad value '",
                 name(value, b""),
@@ -78,6 +104,10 @@ pub(crate) fn usage_error(error: &UsageError, program: &[u8]) -> Vec<Line> {
         } => {
             usage = false;
             sentence![cause(why), ". Cannot open '", name(file, b""), "'."]
+        }
+        UsageError::MapFile(problems) => {
+            usage = false;
+            problems.join(&b"; "[..])
         }
         UsageError::ArgumentsInEnvironment(variable) | UsageError::Environment(variable, _) => {
             format!("Bad value of {variable}.").into_bytes()
@@ -178,12 +208,22 @@ pub(crate) fn complaint(complaint: &Complaint) -> Vec<u8> {
         Condition::NotStable {
             cause: why,
             members,
-        } => sentence![
-            cause(why),
-            ". Cannot sync ",
-            member,
-            format!(", {members} members may be lost.")
-        ],
+            first,
+            last,
+        } => {
+            let lost = match members {
+                0 => b"no member is lost that is not named.".to_vec(),
+                1 => sentence!["1 member may be lost: '", name(first, b""), "'."],
+                _ => sentence![
+                    format!("{members} members may be lost: '"),
+                    name(first, b""),
+                    "' to '",
+                    name(last, b""),
+                    "'."
+                ],
+            };
+            sentence![cause(why), ". Cannot sync ", member, ", ", lost]
+        }
         other => {
             let what = name(other.to_string().as_bytes(), b"");
             if complaint.member.is_empty() {
