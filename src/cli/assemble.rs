@@ -433,14 +433,6 @@ impl<'a> Fold<'a> {
             &Setting::IgnoreStatus(on) => self.ignore_status = on,
             Setting::Ask => plan.selection.ask = true,
             Setting::IdMap(whose, name) => {
-                let made = match whose {
-                    Whose::Owner => making::Making::OwnerMap(name.clone()),
-                    Whose::Group => making::Making::GroupMap(name.clone()),
-                };
-                self.making
-                    .take(&made, plan, self.facts)
-                    .map_err(|(value, bad)| wrong_value(given, &value, bad))?;
-                let extract = &mut plan.extract;
                 let text = (self.facts.read)(name).map_err(|cause| UsageError::File {
                     option: whose.option(),
                     name: name.clone(),
@@ -455,6 +447,13 @@ impl<'a> Fold<'a> {
                 if !problems.is_empty() {
                     return Err(UsageError::MapFile(problems));
                 }
+                let made = match whose {
+                    Whose::Owner => making::Making::OwnerMap(name.clone()),
+                    Whose::Group => making::Making::GroupMap(name.clone()),
+                };
+                self.making
+                    .take(&made, plan, self.facts)
+                    .map_err(|(value, bad)| wrong_value(given, &value, bad))?;
             }
             Setting::Backup(word) => {
                 let word = word.clone().filter(|word| !word.is_empty());
