@@ -6,6 +6,7 @@ mod durability;
 mod extract;
 mod filter;
 mod house;
+mod interrupts;
 mod support;
 
 /// A module that nobody lists here would never run.

@@ -168,9 +168,8 @@ fn carry_out(
     // One that came when everything was done already changes nothing.
     let interrupted = live.asked().filter(|_| stopped);
     if interrupted.is_some() {
-        message.err(&[Line::said(format!(
-            "interrupted, {} members are settled",
-            outcome.stats.sync.settled_members
+        message.err(&[Line::said(statistics::settled(
+            outcome.stats.sync.settled_members,
         ))]);
     }
     figures(dialect, command, &outcome, message);

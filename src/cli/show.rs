@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use durastar::error::{Complaint, Condition, Severity};
 use durastar::member::Member;
-use durastar::observe::{Observer, Verdict};
+use durastar::observe::{Observer, Stop, Verdict};
 use durastar::plan::Job;
 use durastar::select::glob::has_wildcards;
 
@@ -265,8 +266,18 @@ impl Observer for Show<'_> {
         }
     }
 
+    fn settled_members(&mut self, members: u64) {
+        self.live.at_settled(members);
+    }
+
+    fn stop(&mut self) -> Option<Arc<Stop>> {
+        self.live.begin()
+    }
+
     fn verdict(&mut self) -> Verdict {
-        if self.live.asked().is_some() || self.message.failed() {
+        // A restore goes on when its listing cannot be written, as GNU tar's does; the exit status tells.
+        let nowhere = self.command.plan.job != Job::Extract && self.message.failed();
+        if self.live.asked().is_some() || nowhere {
             Verdict::Stop
         } else {
             Verdict::Continue

@@ -344,6 +344,12 @@ impl<D: Disk> Committer<D> {
         }
     }
 
+    /// How many members are settled by now.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.core.count(|counters| counters.settled)
+    }
+
     /// Whether no sync has failed.
     #[must_use]
     pub fn is_intact(&self) -> bool {

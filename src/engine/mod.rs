@@ -15,7 +15,7 @@ use crate::error::{Complaint, Condition, Error, Severity};
 use crate::extract::{Extractor, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
 use crate::member::{Event, Kind, Member, MemberStream};
-use crate::observe::{Observer, Verdict};
+use crate::observe::{Observer, Stop, Verdict};
 use crate::plan::{Compression, DurabilityMode, Job, Plan, Seek};
 use crate::select::{Choice, Chosen, Selector};
 use crate::stats::{Bottleneck, Stats};
@@ -82,6 +82,7 @@ pub fn run_on<D: Disk>(
             failures: 0,
             warnings: 0,
             stopped: false,
+            stop: None,
         },
     };
     run.stats.input.record_bytes = plan.archive.record_bytes as u64;
@@ -115,6 +116,7 @@ struct Counting<'a> {
     failures: u64,
     warnings: u64,
     stopped: bool,
+    stop: Option<Arc<Stop>>,
 }
 
 impl Observer for Counting<'_> {
@@ -144,8 +146,13 @@ impl Observer for Counting<'_> {
         self.observer.ended(block, zeros);
     }
 
+    fn settled_members(&mut self, members: u64) {
+        self.observer.settled_members(members);
+    }
+
     fn verdict(&mut self) -> Verdict {
-        let verdict = if self.stopped {
+        let asked = self.stop.as_ref().is_some_and(|stop| stop.is_requested());
+        let verdict = if self.stopped || asked {
             Verdict::Stop
         } else {
             self.observer.verdict()
@@ -165,6 +172,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
         let file = source::open(&self.plan.archive)?;
+        self.observer.stop = self.observer.observer.stop();
         match self.seekable(file) {
             Ok((source, length)) => {
                 let name = source::volume_name(self.plan.archive.volumes.first());
@@ -178,7 +186,8 @@ impl Run<'_> {
                 result
             }
             Err(file) => {
-                let (source, reader) = source::start(&self.plan.archive, file)?;
+                let (source, reader) =
+                    source::start(&self.plan.archive, file, self.observer.stop.clone())?;
                 let mut members = Members::new(source, self.options());
                 let mut result = self.work(disk, &mut members, reader.name(), output);
                 if result.is_ok() {
@@ -286,6 +295,10 @@ impl Run<'_> {
             }
             Job::Extract => self.extract(disk, members, &mut selector),
         };
+        // The input gives up when it is told to, and that is no fault of the archive.
+        if result.is_err() && self.observer.verdict() == Verdict::Stop {
+            result = Err(Error::Stopped);
+        }
         result = result.map_err(|error| self.named(error, archive));
         if result.is_ok() && !self.observer.stopped {
             for wanted in selector.unmatched() {

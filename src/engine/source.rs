@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -12,8 +13,10 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Operation};
 use crate::filter::{self, Choice, Decoder};
 use crate::format::{Source, SwapRead, is_byte_swapped};
+use crate::observe::Stop;
 use crate::plan::{Archive, Compression, CompressionFormat, Volume};
 use crate::stats;
+use crate::sys;
 
 /// The consumer's end of the ring, as a parser wants it.
 pub(super) struct RingSource {
@@ -91,6 +94,7 @@ pub(super) struct ReaderReport {
 pub(super) struct Reader {
     thread: JoinHandle<ReaderReport>,
     meter: Arc<Meter>,
+    stop: Option<Arc<Stop>>,
     name: Vec<u8>,
 }
 
@@ -101,16 +105,38 @@ struct Meter {
     nanos: AtomicU64,
 }
 
-/// An input that keeps its meter running.
-struct Metered<R> {
-    inner: R,
+/// An input that keeps its meter running, and that gives up when the run is to end.
+struct Metered {
+    input: File,
     meter: Arc<Meter>,
+    /// Set where a read may sleep for as long as somebody else likes, which a regular file's does not.
+    stop: Option<Arc<Stop>>,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl Metered {
+    fn new(input: File, meter: Arc<Meter>, stop: Option<Arc<Stop>>) -> Self {
+        let is_file = input.metadata().is_ok_and(|state| state.is_file());
+        Self {
+            input,
+            meter,
+            stop: stop.filter(|_| !is_file),
+        }
+    }
+
+    fn read_unless_stopped(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(stop) = &self.stop
+            && !sys::readable_before(self.input.as_fd(), stop.descriptor())?
+        {
+            return Err(io::Error::other("stopped"));
+        }
+        self.input.read(buffer)
+    }
+}
+
+impl Read for Metered {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let start = Instant::now();
-        let result = self.inner.read(buffer);
+        let result = self.read_unless_stopped(buffer);
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.meter.nanos.fetch_add(nanos, Ordering::Relaxed);
         if let Ok(count) = result {
@@ -118,6 +144,14 @@ impl<R: Read> Read for Metered<R> {
         }
         result
     }
+}
+
+/// Standard input without a buffer, whose bytes poll(2) would not see.
+pub(super) fn standard_input() -> io::Result<File> {
+    if sys::standard::was_closed(0) {
+        return Err(sys::standard::bad_descriptor());
+    }
+    io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// The name of a volume, for messages.
@@ -176,7 +210,11 @@ fn choice(compression: &Compression) -> Choice {
 }
 
 /// Starts to read an opened archive into a new ring.
-pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource, Reader), Error> {
+pub(super) fn start(
+    archive: &Archive,
+    file: Option<File>,
+    stop: Option<Arc<Stop>>,
+) -> Result<(RingSource, Reader), Error> {
     let name = volume_name(archive.volumes.first());
     let failed = |cause| Error::System {
         operation: Operation::Read,
@@ -191,19 +229,9 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
     let (put, get) = fifo::ring(config).map_err(failed)?;
     let meter = Arc::new(Meter::default());
     let choice = choice(&archive.compression);
-    let run = {
-        let meter = Arc::clone(&meter);
-        move || {
-            let input: Box<dyn Read + Send> = match file {
-                Some(file) => Box::new(Metered { inner: file, meter }),
-                None => Box::new(Metered {
-                    inner: io::stdin(),
-                    meter,
-                }),
-            };
-            fill(put, input, &choice)
-        }
-    };
+    let file = file.map_or_else(standard_input, Ok).map_err(failed)?;
+    let input = Metered::new(file, Arc::clone(&meter), stop.clone());
+    let run = move || fill(put, Box::new(input), &choice);
     let thread = thread::Builder::new()
         .name("durastar-read".into())
         .spawn(run)
@@ -217,6 +245,7 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
         Reader {
             thread,
             meter,
+            stop,
             name,
         },
     ))
@@ -264,7 +293,7 @@ fn fill_from(put: fifo::Put, decoder: &mut Decoder) {
 }
 
 impl Reader {
-    /// Waits for the thread's end, which comes when the input ends or nobody takes from the ring any more.
+    /// Waits for the thread's end, which comes now if it has not come yet: nobody takes from the ring any more.
     pub(super) fn finish(
         self,
         source: RingSource,
@@ -272,6 +301,10 @@ impl Reader {
     ) -> Result<ReaderReport, Error> {
         let fifo = source.get.stats();
         drop(source);
+        // It may be asleep, waiting for what nobody wants any more.
+        if let Some(stop) = &self.stop {
+            stop.request();
+        }
         let report = self
             .thread
             .join()

@@ -101,6 +101,8 @@ pub struct Extractor<'p, D: Disk, S> {
     counts: stats::Restored,
     seen_member: bool,
     stopped: bool,
+    /// Settled members that the observer knows of.
+    settled: u64,
 }
 
 impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
@@ -161,6 +163,7 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             counts: stats::Restored::default(),
             seen_member: false,
             stopped: false,
+            settled: 0,
         })
     }
 
@@ -253,7 +256,16 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.rotate(observer);
         }
         self.committer.poll(&mut |names| observer.settled(names));
+        self.tell_settled(observer);
         self.deliver(observer);
+    }
+
+    fn tell_settled(&mut self, observer: &mut dyn Observer) {
+        let settled = self.committer.settled();
+        if settled > self.settled {
+            self.settled = settled;
+            observer.settled_members(settled);
+        }
     }
 
     fn rotate(&mut self, observer: &mut dyn Observer) {
