@@ -284,7 +284,7 @@ impl Seeded {
 #[test]
 fn what_the_settled_log_names_survives_a_kill_at_any_moment() {
     let work = Workdir::new();
-    let bytes = archive(&work, 1500);
+    let bytes = archive(&work, 500);
     let mut seeded = Seeded(7);
     let mut named = 0;
     for round in 0..20 {
@@ -292,7 +292,7 @@ fn what_the_settled_log_names_survives_a_kill_at_any_moment() {
         let mode = ["--sync=group", "--sync=group", "--sync=each"][round % 3];
         let words = [
             mode,
-            "--sync-window=20,",
+            "--sync-window=10,",
             "--settled-log=log",
             "--checkpoint=1",
             "-xf",

@@ -1,5 +1,6 @@
 //! The program and the library as their users meet them: one binary, one module a job.
 
+mod crash;
 mod dialect_gnu;
 mod dialect_star;
 mod durability;

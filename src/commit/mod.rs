@@ -27,6 +27,7 @@ mod latency;
 mod settle;
 mod window;
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,6 +54,8 @@ struct Core<D: Disk> {
     inbox: Arc<Inbox>,
     threads: usize,
     counters: Mutex<Counters>,
+    /// Files whose contents or attributes are lost, device and inode: their other names are not settled either.
+    lost: Mutex<HashSet<(u64, u64)>>,
 }
 
 #[derive(Debug, Default)]
@@ -97,7 +100,28 @@ impl<D: Disk> Core<D> {
 
     fn sync_file(&self, file: &D::File, name: &[u8]) -> bool {
         let result = self.timed(SyncKind::File, |disk| disk.sync_file(file));
-        self.passed(name, Operation::Sync, result)
+        let passed = self.passed(name, Operation::Sync, result);
+        if !passed {
+            self.lose(file);
+        }
+        passed
+    }
+
+    /// Remembers a file that is not as it should be.
+    fn lose(&self, file: &D::File) {
+        if let Ok(stat) = self.disk.stat_file(file) {
+            self.lost
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(stat.identity());
+        }
+    }
+
+    fn is_lost(&self, identity: (u64, u64)) -> bool {
+        self.lost
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&identity)
     }
 
     fn sync_directory(&self, directory: &Directory<D>) -> bool {
@@ -114,8 +138,16 @@ impl<D: Disk> Core<D> {
     }
 
     fn close(&self, file: D::File, name: &[u8]) -> bool {
+        let stat = self.disk.stat_file(&file);
         let result = self.disk.close(file);
-        self.passed(name, Operation::Close, result)
+        let passed = self.passed(name, Operation::Close, result);
+        if let (false, Ok(stat)) = (passed, stat) {
+            self.lost
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(stat.identity());
+        }
+        passed
     }
 
     fn passed(&self, name: &[u8], operation: Operation, result: io::Result<()>) -> bool {
@@ -156,6 +188,7 @@ impl<D: Disk> Committer<D> {
             inbox,
             threads,
             counters: Mutex::default(),
+            lost: Mutex::default(),
         });
         Self {
             durability: durability.clone(),

@@ -74,6 +74,9 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
                 }
             }
         }
+        for window in windows {
+            window.lose_links();
+        }
         if !file_system.is_broken() {
             for (window, _) in windows.iter().zip(proven).filter(|(_, proven)| *proven) {
                 window.settle(file_system.device);

@@ -93,6 +93,8 @@ struct Inner<D: Disk> {
     ready: Vec<u64>,
     file_systems: Vec<Arc<FileSystem<D>>>,
     held: Vec<(usize, D::File)>,
+    /// Members that are other names of files, with what they are names of: they are as well off as these.
+    links: Vec<((u64, u64), usize, Option<usize>)>,
     directories: Vec<Arc<Directory<D>>>,
     known: HashSet<(u64, u64)>,
 }
@@ -128,6 +130,7 @@ impl<D: Disk> Window<D> {
             ready: Vec::new(),
             file_systems: Vec::new(),
             held: Vec::new(),
+            links: Vec::new(),
             directories: Vec::new(),
             known: HashSet::new(),
         };
@@ -217,6 +220,20 @@ impl<D: Disk> Window<D> {
         let file_system = inner.entries[entry].file_system;
         if std::mem::replace(&mut inner.entries[entry].state, State::Lost) == State::Ready {
             inner.ready[file_system] -= 1;
+        }
+    }
+
+    /// The other names of files that are lost.
+    pub(super) fn lose_links(&self) {
+        let links = std::mem::take(&mut self.lock().links);
+        for (identity, file_system, entry) in links {
+            if !self.core.is_lost(identity) {
+                continue;
+            }
+            match entry {
+                Some(entry) => self.lose(entry),
+                None => self.lock().ready[file_system] -= 1,
+            }
         }
     }
 
@@ -372,6 +389,20 @@ impl<D: Disk> Ticket<D> {
             }
         };
         self.report(passed, None);
+    }
+
+    /// The file is not as it should be; whoever else has a name of it must know.
+    pub fn lose(&self, file: &D::File) {
+        self.core.lose(file);
+    }
+
+    /// The member is another name of this file (device and inode) and complete.
+    pub fn finish_link(mut self, identity: (u64, u64)) {
+        if let Some(window) = &self.window {
+            let link = (identity, self.file_system, self.entry);
+            window.lock().links.push(link);
+        }
+        self.report(true, None);
     }
 
     /// The object is complete and there is no open file to it.

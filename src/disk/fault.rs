@@ -32,6 +32,8 @@ pub enum Call {
     StatDir,
     StatFile,
     ReadLink,
+    ReadAt,
+    DropCached,
     Write,
     SetSize,
     SetOwner,
@@ -168,6 +170,12 @@ impl<D: Disk> Disk for Faulty<D> {
     }
     fn read_link(&self, at: &D::Dir, name: &CStr) -> io::Result<Vec<u8>> {
         self.enter(Call::ReadLink)?.read_link(at, name)
+    }
+    fn read_at(&self, file: &D::File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.enter(Call::ReadAt)?.read_at(file, buffer, offset)
+    }
+    fn drop_cached(&self, file: &D::File) -> io::Result<()> {
+        self.enter(Call::DropCached)?.drop_cached(file)
     }
     fn write_at(&self, file: &D::File, data: &[u8], offset: u64) -> io::Result<()> {
         self.enter(Call::Write)?.write_at(file, data, offset)

@@ -7,6 +7,7 @@
 mod directory;
 mod fault;
 mod os;
+mod sim;
 
 use std::ffi::{CStr, CString};
 use std::fmt::Debug;
@@ -18,6 +19,7 @@ use crate::member::Timestamp;
 pub use directory::Directory;
 pub use fault::{Call, Faulty};
 pub use os::Os;
+pub use sim::{Body, Found, Image, Lie, Sim};
 
 /// The error numbers that callers tell apart.
 pub mod errno {
@@ -59,6 +61,8 @@ pub struct Stat {
     pub inode: u64,
     /// Last change of the contents.
     pub mtime: Timestamp,
+    /// Last change of anything: contents, attributes, names that lead to it. No program can set it.
+    pub ctime: Timestamp,
 }
 
 impl Stat {
@@ -109,7 +113,13 @@ pub enum Access {
     Write,
     /// For reading, or for a sync only.
     Read,
+    /// For reading from the device past the page cache (`O_DIRECT`, open(2)): place, length and memory have to be multiples
+    /// of [`DIRECT_BYTES`].
+    Direct,
 }
+
+/// What reads past the page cache are aligned to: enough for every device with blocks of up to a page.
+pub const DIRECT_BYTES: usize = 4096;
 
 /// A file system.
 ///
@@ -207,6 +217,17 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// # Errors
     /// See the trait.
     fn read_link(&self, at: &Self::Dir, name: &CStr) -> io::Result<Vec<u8>>;
+    /// pread(2): fewer bytes than fit only at the end of the file (or where a device gives fewer); 0 at the end only.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn read_at(&self, file: &Self::File, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Asks the system to forget what it holds in memory of a file that is stable (posix_fadvise(2)), so that the next
+    /// read comes from the device.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn drop_cached(&self, file: &Self::File) -> io::Result<()>;
     /// Writes all of `data` at `offset`.
     ///
     /// # Errors

@@ -46,6 +46,10 @@ fn stat(raw: &fs::Stat) -> Stat {
             seconds: raw.st_mtime,
             nanos: u32::try_from(raw.st_mtime_nsec).unwrap_or(0),
         },
+        ctime: Timestamp {
+            seconds: raw.st_ctime,
+            nanos: u32::try_from(raw.st_ctime_nsec).unwrap_or(0),
+        },
     }
 }
 
@@ -133,6 +137,7 @@ impl Disk for Os {
             Access::Overwrite => flags | OFlags::WRONLY | OFlags::TRUNC,
             Access::Write => flags | OFlags::WRONLY,
             Access::Read => flags | OFlags::RDONLY,
+            Access::Direct => flags | OFlags::RDONLY | OFlags::DIRECT,
         };
         uninterrupted(|| fs::openat(at, name, flags, Mode::empty())).map(File::from)
     }
@@ -186,6 +191,19 @@ impl Disk for Os {
 
     fn read_link(&self, at: &File, name: &CStr) -> io::Result<Vec<u8>> {
         Ok(fs::readlinkat(at, name, Vec::new())?.into_bytes())
+    }
+
+    fn read_at(&self, file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match FileExt::read_at(file, buffer, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn drop_cached(&self, file: &File) -> io::Result<()> {
+        Ok(fs::fadvise(file, 0, None, fs::Advice::DontNeed)?)
     }
 
     fn write_at(&self, file: &File, data: &[u8], offset: u64) -> io::Result<()> {

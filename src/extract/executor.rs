@@ -71,6 +71,7 @@ impl<D: Disk> Writing<D> {
         let target = Target::<D>::File(&file);
         if failed.into_inner() || cut.into_inner() {
             // Its time stays that of the failure, for the same reason. The ticket is dropped: it never settles.
+            ticket.lose(&file);
             let _ = disk.set_mode(&target, broken_mode);
             let _ = disk.close(file);
             return;
@@ -85,7 +86,10 @@ impl<D: Disk> Writing<D> {
         well &= restore::apply(disk, inbox, &name, &target, &attributes, extras.as_deref());
         if well {
             ticket.finish_file(file, &name);
-        } else if let Err(cause) = disk.close(file) {
+            return;
+        }
+        ticket.lose(&file);
+        if let Err(cause) = disk.close(file) {
             inbox.post(Complaint::system(&name, Operation::Close, cause));
         }
     }

@@ -191,7 +191,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             .begin(request.name, &spot.directory, request.member.stored);
         let ticket = begun.map_err(failure)?;
         if request.member.stored == 0 || stat.kind != FileKind::Regular {
-            ticket.finish();
+            ticket.finish_link(stat.identity());
             return Ok(());
         }
         // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
