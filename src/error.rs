@@ -321,6 +321,13 @@ pub enum Error {
     Panic(&'static str),
     /// The plan cannot be carried out; what is wrong with it.
     Plan(String),
+    /// The journal cannot be used.
+    Journal {
+        /// Its name.
+        name: Vec<u8>,
+        /// Why.
+        reason: String,
+    },
     /// The observer asked for the end.
     Stopped,
 }
@@ -345,6 +352,7 @@ impl fmt::Display for Error {
                 write!(f, "unexpected end of archive at block {block}")
             }
             Self::Decompression(what) | Self::Plan(what) => f.write_str(what),
+            Self::Journal { name, reason } => write!(f, "{}: {reason}", name.escape_ascii()),
             Self::Panic(thread) => write!(f, "internal error in thread {thread}"),
             Self::Stopped => f.write_str("stopped"),
         }

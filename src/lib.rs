@@ -17,7 +17,7 @@
 //! # Rooms
 //!
 //! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `engine` may use all,
-//! `extract` uses `select`, `commit`, `disk` and `sys`, `commit` uses `disk`, and the others use nothing. `tests/house.rs`
+//! `extract` uses `select`, `commit`, `journal`, `disk` and `sys`, `commit` uses `journal` and `disk`, and the others use nothing. `tests/house.rs`
 //! holds this against the code. The file system is reached through [`disk`] only, the rest of the system through [`sys`].
 //!
 //! # Words
@@ -38,6 +38,7 @@ pub mod error;
 pub mod extract;
 pub mod filter;
 pub mod format;
+pub mod journal;
 pub mod member;
 pub mod observe;
 pub mod plan;

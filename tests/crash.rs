@@ -143,7 +143,9 @@ fn plan(archive: &Path, mode: DurabilityMode, jobs: usize) -> Plan {
             window_bytes: 1 << 30,
             method: SyncMethod::Auto,
             report_settled: true,
+            verify: false,
         },
+        journal: None,
         jobs: NonZeroUsize::new(jobs),
         umask: 0,
     }

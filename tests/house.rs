@@ -10,17 +10,20 @@ use crate::support::source_dir;
 const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
-const USES: [(&str, &[&str]); 15] = [
+const USES: [(&str, &[&str]); 16] = [
     (
         "engine",
-        &["extract", "select", "format", "filter", "disk", "sys"],
+        &[
+            "extract", "select", "format", "filter", "journal", "disk", "sys",
+        ],
     ),
-    ("extract", &["select", "commit", "disk", "sys"]),
-    ("commit", &["disk"]),
+    ("extract", &["select", "commit", "journal", "disk", "sys"]),
+    ("commit", &["journal", "disk"]),
     ("render", &[]),
     ("select", &[]),
     ("format", &[]),
     ("filter", &[]),
+    ("journal", &[]),
     ("disk", &[]),
     ("sys", &[]),
     ("error", &["member"]),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use durastar::member::Timestamp;
 use durastar::plan::{
-    Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, Job, Pattern, Plan, Scope,
-    Stamp, StarPattern, Volume, Wanted,
+    Compression, CompressionFormat, DateLimit, DurabilityMode, Existing, Job, Journal, Pattern,
+    Plan, Scope, Stamp, StarPattern, Volume, Wanted,
 };
 use durastar::render::time::{self as calendar, BrokenDownTime, Detail};
 use durastar::select::transform::{self, BadExpression};
@@ -183,6 +183,8 @@ struct Fold<'a> {
     /// `--one-top-level` without a name.
     top_of_archive: bool,
     occurrence_given: bool,
+    journal: Option<Vec<u8>>,
+    resume: bool,
 }
 
 /// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
@@ -244,6 +246,8 @@ impl<'a> Fold<'a> {
             dates: Vec::new(),
             top_of_archive: false,
             occurrence_given: false,
+            journal: None,
+            resume: false,
         })
     }
 
@@ -424,6 +428,9 @@ impl<'a> Fold<'a> {
             Setting::NoStatistics => wishes.no_statistics = true,
             Setting::Report(name) => wishes.report = Some(name.clone()),
             Setting::SettledLog(name) => wishes.settled_log = Some(name.clone()),
+            Setting::Journal(name) => self.journal = Some(name.clone()),
+            Setting::Resume => self.resume = true,
+            Setting::VerifySettled => plan.durability.verify = true,
             &Setting::Quoting(style) => wishes.quoting = style,
             Setting::QuoteChars(bytes, true) => wishes.quoted_too.extend(bytes),
             Setting::QuoteChars(bytes, false) => {
@@ -643,6 +650,7 @@ impl<'a> Fold<'a> {
             // GNU tar's --recursive-unlink is more than a word about -U: it wins over everything.
             plan.extract.existing = Existing::RemoveFirst;
         }
+        journal(plan, self.journal, self.resume)?;
         if plan.job != Job::Extract {
             // Nothing is written, so nothing can be promised.
             plan.durability.mode = DurabilityMode::None;
@@ -653,6 +661,32 @@ impl<'a> Fold<'a> {
             wishes: self.wishes,
         })
     }
+}
+
+/// The journal and what goes with it.
+fn journal(plan: &mut Plan, name: Option<Vec<u8>>, resume: bool) -> Result<(), UsageError> {
+    let other = |what: &str| Err(UsageError::Other(what.to_owned()));
+    let option = match (&name, resume, plan.durability.verify) {
+        (None, true, _) => return other("--resume needs the --journal of the run that was cut"),
+        (Some(_), _, _) => "--journal",
+        (None, false, true) => "--verify-settled",
+        (None, false, false) => return Ok(()),
+    };
+    if plan.job != Job::Extract {
+        return other(&format!("{option} is for extracting to disk"));
+    }
+    let mode = plan.durability.mode;
+    if !matches!(mode, DurabilityMode::Each | DurabilityMode::Group) {
+        return other(&format!(
+            "{option} needs --sync=each or --sync=group: mode {} settles nothing on the way",
+            mode.name()
+        ));
+    }
+    plan.journal = name.map(|name| Journal {
+        path: PathBuf::from(std::ffi::OsStr::from_bytes(&name)),
+        resume,
+    });
+    Ok(())
 }
 
 /// A value that cannot be used.

@@ -25,6 +25,7 @@
 
 mod latency;
 mod settle;
+mod verify;
 mod window;
 
 use std::collections::HashSet;
@@ -34,13 +35,14 @@ use std::time::{Duration, Instant};
 
 use crate::disk::{Directory, Disk};
 use crate::error::{Complaint, Condition, Operation};
+use crate::journal::{Entry, Writer};
 use crate::observe::Inbox;
 use crate::plan::{Durability, DurabilityMode, SyncMethod};
 use crate::stats;
 use latency::Histogram;
 use settle::Settler;
-pub use window::Ticket;
 use window::{Action, FileSystem, Window};
+pub use window::{Record, Ticket};
 
 /// Threads that wait for fsync(2) at the same time: their calls share commits of the journal. Measured with 20,458 members
 /// (182 MB) on ext4, two cores: 13 to 21 s with one thread, 2.4 to 4.7 s with 16, 1.8 to 3.1 s with 32, 1.5 to 1.9 s with 64.
@@ -56,6 +58,10 @@ struct Core<D: Disk> {
     counters: Mutex<Counters>,
     /// Files whose contents or attributes are lost, device and inode: their other names are not settled either.
     lost: Mutex<HashSet<(u64, u64)>>,
+    /// Where settled members are written down, and its name.
+    journal: Option<(Mutex<Writer>, Vec<u8>)>,
+    /// Whether files are read back before they settle.
+    verify: bool,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +72,8 @@ struct Counters {
     failed: u64,
     settled: u64,
     windows: u64,
+    verified_files: u64,
+    verified_bytes: u64,
     latencies: Histogram,
 }
 
@@ -150,6 +158,23 @@ impl<D: Disk> Core<D> {
         passed
     }
 
+    /// Writes down what is settled in these windows.
+    fn write_down(&self, windows: &[Arc<Window<D>>]) {
+        let Some((journal, name)) = &self.journal else {
+            return;
+        };
+        let mut entries: Vec<Entry> = windows
+            .iter()
+            .flat_map(|window| window.to_write_down())
+            .collect();
+        entries.sort_by_key(|entry| entry.index);
+        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(cause) = journal.append(entries.iter()) {
+            self.inbox
+                .post(Complaint::system(name, Operation::Write, cause));
+        }
+    }
+
     fn passed(&self, name: &[u8], operation: Operation, result: io::Result<()>) -> bool {
         result
             .map_err(|cause| self.inbox.post(Complaint::system(name, operation, cause)))
@@ -174,7 +199,7 @@ pub struct Committer<D: Disk> {
 }
 
 impl<D: Disk> Committer<D> {
-    /// `open_files` is how many files the process may have open; a window takes its share of them.
+    /// `journal` is where settled members are written down, with its name. `open_files` is how many files the process may have open; a window takes its share of them.
     #[must_use]
     pub fn new(
         disk: Arc<D>,
@@ -182,6 +207,7 @@ impl<D: Disk> Committer<D> {
         durability: &Durability,
         open_files: usize,
         threads: usize,
+        journal: Option<(Writer, Vec<u8>)>,
     ) -> Self {
         let core = Arc::new(Core {
             disk,
@@ -189,6 +215,8 @@ impl<D: Disk> Committer<D> {
             threads,
             counters: Mutex::default(),
             lost: Mutex::default(),
+            journal: journal.map(|(writer, name)| (Mutex::new(writer), name)),
+            verify: durability.verify,
         });
         Self {
             durability: durability.clone(),
@@ -229,7 +257,12 @@ impl<D: Disk> Committer<D> {
             Action::Hold => Some(&self.current),
             Action::Close | Action::Sync => Some(&self.run),
         };
-        let held = matches!(action, Action::Hold).then_some(directory);
+        let window = match action {
+            Action::Sync if self.settles_early() => Some(&self.current),
+            _ => window,
+        };
+        let in_window = action == Action::Hold || (action == Action::Sync && self.settles_early());
+        let held = in_window.then_some(directory);
         Ok(Ticket::new(
             &self.core,
             window,
@@ -274,7 +307,8 @@ impl<D: Disk> Committer<D> {
         let holds = match self.durability.mode {
             DurabilityMode::Group => true,
             DurabilityMode::Batch => !file_system.is_trusted(),
-            DurabilityMode::Each | DurabilityMode::None => false,
+            DurabilityMode::Each => self.settles_early(),
+            DurabilityMode::None => false,
         };
         if holds {
             self.current.touch(&file_system, Some(directory));
@@ -282,6 +316,18 @@ impl<D: Disk> Committer<D> {
             self.run.touch(&file_system, None);
         }
         Ok(())
+    }
+
+    /// Whether members are described, for a journal or to be read back: then each settles in windows too, whose
+    /// directories are synced with them.
+    #[must_use]
+    pub fn settles_early(&self) -> bool {
+        self.core.journal.is_some() || self.core.verify
+    }
+
+    /// Notes what was decided about a directory, to be written down with the window that is being filled.
+    pub fn note(&mut self, entry: Entry) {
+        self.current.note(entry);
     }
 
     /// Whether a directory on this file system must be synced by itself at the end, after its mode and times were set.
@@ -407,6 +453,14 @@ impl<D: Disk> Committer<D> {
                 failed_syncs: counters.failed,
                 settled_members: counters.settled,
                 windows: counters.windows,
+                verified_files: counters.verified_files,
+                verified_bytes: counters.verified_bytes,
+                journal_bytes: self.core.journal.as_ref().map_or(0, |(journal, _)| {
+                    journal
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .length()
+                }),
                 wait_storage: self.waited.max(shared),
                 in_syncs,
                 p50: counters.latencies.percentile(50),

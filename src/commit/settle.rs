@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::window::{FileSystem, Load, Window};
-use super::{Core, SyncKind, not_stable};
+use super::{Core, SyncKind, not_stable, verify};
 use crate::disk::{Directory, Disk};
 use crate::error::{Complaint, Condition};
 
@@ -76,6 +76,9 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
         }
         for window in windows {
             window.lose_links();
+            if core.verify && !file_system.is_broken() {
+                verify::window(core, window, file_system.device);
+            }
         }
         if !file_system.is_broken() {
             for (window, _) in windows.iter().zip(proven).filter(|(_, proven)| *proven) {
@@ -83,6 +86,7 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
             }
         }
     }
+    core.write_down(windows);
     core.count(|counters| counters.windows += 1);
 }
 

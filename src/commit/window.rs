@@ -1,12 +1,15 @@
 //! The members between two barriers, and the tickets by which their writers report.
 
 use std::collections::HashSet;
+use std::ffi::CString;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Core;
-use crate::disk::{Directory, Disk};
+use crate::disk::{Directory, Disk, Stat};
+use crate::journal;
+use crate::member::Extent;
 
 /// A file system that members are restored on.
 #[derive(Debug)]
@@ -68,10 +71,26 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Entry<D: Disk> {
     name_end: usize,
     file_system: usize,
     state: State,
+    record: Option<Arc<Record<D>>>,
+}
+
+/// What is known of a member besides its name, for a journal and to read it back.
+#[derive(Debug)]
+pub struct Record<D: Disk> {
+    /// What is written down; its state on disk is filled in when the member is complete.
+    pub entry: journal::Entry,
+    /// The directory it is in.
+    pub directory: Arc<Directory<D>>,
+    /// Its name there.
+    pub name: CString,
+    /// Where its data lies; `None` for one piece from the beginning.
+    pub extents: Option<Vec<Extent>>,
+    /// Whether it has contents that can be read back.
+    pub has_data: bool,
 }
 
 /// How full a window is.
@@ -87,7 +106,9 @@ struct Inner<D: Disk> {
     outstanding: usize,
     fill: Fill,
     /// One for each member, in archive order, if names are kept; else only `ready` counts.
-    entries: Vec<Entry>,
+    entries: Vec<Entry<D>>,
+    /// Decisions about directories.
+    notes: Vec<journal::Entry>,
     names: Vec<u8>,
     /// Finished members for each of `file_systems`.
     ready: Vec<u64>,
@@ -126,6 +147,7 @@ impl<D: Disk> Window<D> {
             outstanding: 0,
             fill: Fill::default(),
             entries: Vec::new(),
+            notes: Vec::new(),
             names: Vec::new(),
             ready: Vec::new(),
             file_systems: Vec::new(),
@@ -261,6 +283,35 @@ impl<D: Disk> Window<D> {
         self.core.count(|counters| counters.settled += count);
     }
 
+    /// A decision about a directory.
+    pub(super) fn note(&self, entry: journal::Entry) {
+        self.lock().notes.push(entry);
+    }
+
+    /// Members with contents that would be settled now on this file system, with their indices.
+    pub(super) fn ready_records(&self, device: u64) -> Vec<(usize, Arc<Record<D>>)> {
+        let inner = self.lock();
+        let on = |entry: &Entry<D>| inner.file_systems[entry.file_system].device == device;
+        let ready = inner.entries.iter().enumerate();
+        ready
+            .filter(|(_, entry)| entry.state == State::Ready && on(entry))
+            .filter_map(|(index, entry)| Some((index, Arc::clone(entry.record.as_ref()?))))
+            .filter(|(_, record)| record.has_data)
+            .collect()
+    }
+
+    /// What is to be written down of this window.
+    pub(super) fn to_write_down(&self) -> Vec<journal::Entry> {
+        let mut inner = self.lock();
+        let mut all = std::mem::take(&mut inner.notes);
+        let settled = inner
+            .entries
+            .iter()
+            .filter(|entry| entry.state == State::Settled);
+        all.extend(settled.filter_map(|entry| Some(entry.record.as_ref()?.entry.clone())));
+        all
+    }
+
     /// Gives the names of settled members, in archive order.
     pub(super) fn report(&self, settled: &mut dyn FnMut(&mut dyn Iterator<Item = &[u8]>)) {
         let inner = self.lock();
@@ -323,6 +374,7 @@ pub struct Ticket<D: Disk> {
     file_system: usize,
     entry: Option<usize>,
     action: Action,
+    record: Option<Box<Record<D>>>,
     done: bool,
 }
 
@@ -351,6 +403,7 @@ impl<D: Disk> Ticket<D> {
             file_system: 0,
             entry: None,
             action,
+            record: None,
             done: false,
         };
         if let Some(window) = window {
@@ -367,6 +420,7 @@ impl<D: Disk> Ticket<D> {
                     name_end: inner.names.len(),
                     file_system: ticket.file_system,
                     state: State::Pending,
+                    record: None,
                 };
                 inner.entries.push(entry);
                 ticket.entry = Some(inner.entries.len() - 1);
@@ -389,6 +443,35 @@ impl<D: Disk> Ticket<D> {
             }
         };
         self.report(passed, None);
+    }
+
+    /// What is to be known of the member once it is settled. Its state on disk is not needed yet.
+    pub fn describe(&mut self, record: Record<D>) {
+        self.record = Some(Box::new(record));
+    }
+
+    /// Whether the member's state on disk is wanted.
+    #[must_use]
+    pub fn is_described(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// The member's state on disk and the checksum of its data, now that it is complete.
+    pub fn saw(&mut self, stat: &Stat, checksum: u64) {
+        if let Some(record) = &mut self.record {
+            let entry = &mut record.entry;
+            entry.mode = stat.mode;
+            entry.owner = (stat.uid, stat.gid);
+            entry.size = stat.size;
+            entry.mtime = stat.mtime;
+            entry.inode = stat.inode;
+            entry.checksum = checksum;
+        }
+    }
+
+    /// Its state could not be looked at: it is not written down.
+    pub fn forget(&mut self) {
+        self.record = None;
     }
 
     /// The file is not as it should be; whoever else has a name of it must know.
@@ -418,6 +501,7 @@ impl<D: Disk> Ticket<D> {
         let mut inner = window.lock();
         if let Some(entry) = self.entry {
             inner.entries[entry].state = if passed { State::Ready } else { State::Lost };
+            inner.entries[entry].record = self.record.take().map(|record| Arc::new(*record));
             if let Some(file) = file {
                 inner.held.push((entry, file));
             }

@@ -7,14 +7,16 @@ mod source;
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, Os};
-use crate::error::{Complaint, Condition, Error, Severity};
-use crate::extract::{Extractor, Request, write_out};
+use crate::error::{Complaint, Condition, Error, Operation, Severity};
+use crate::extract::{Extractor, Known, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
-use crate::member::{Event, Kind, Member, MemberStream};
+use crate::journal;
+use crate::member::{Event, Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Observer, Stop, Verdict};
 use crate::plan::{Compression, DurabilityMode, Job, Plan, Seek};
 use crate::select::{Choice, Chosen, Selector};
@@ -84,6 +86,9 @@ pub fn run_on<D: Disk>(
             stopped: false,
             stop: None,
         },
+        journal: None,
+        members: 0,
+        headers: 0,
     };
     run.stats.input.record_bytes = plan.archive.record_bytes as u64;
     let error = run.all(disk, output).err();
@@ -167,11 +172,20 @@ struct Run<'a> {
     stats: Stats,
     promise: Promise,
     observer: Counting<'a>,
+    /// The journal's header, where there is one to be.
+    journal: Option<journal::Header>,
+    /// How many members were seen, and the checksum of their headers; for the journal.
+    members: u64,
+    headers: u64,
 }
 
 impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
+        self.check()?;
         let file = source::open(&self.plan.archive)?;
+        if self.plan.journal.is_some() && self.plan.job == Job::Extract {
+            self.journal = Some(self.header(&**disk, file.as_ref())?);
+        }
         self.observer.stop = self.observer.observer.stop();
         match self.seekable(file) {
             Ok((source, length)) => {
@@ -202,6 +216,69 @@ impl Run<'_> {
         }
     }
 
+    /// Refuses what a mode cannot give.
+    fn check(&self) -> Result<(), Error> {
+        let early = self.plan.journal.is_some() || self.plan.durability.verify;
+        let windows = matches!(
+            self.plan.durability.mode,
+            DurabilityMode::Each | DurabilityMode::Group
+        );
+        if self.plan.job == Job::Extract && early && !windows {
+            let what = "a journal and verifying need mode each or group: the others settle nothing on the way";
+            return Err(Error::Plan(what.into()));
+        }
+        Ok(())
+    }
+
+    /// What is extracted, how and whereto.
+    fn header<D: Disk>(&self, disk: &D, file: Option<&File>) -> Result<journal::Header, Error> {
+        let archive = match file {
+            Some(file) => source::identity(file),
+            None => source::standard_input().and_then(|file| source::identity(&file)),
+        };
+        let archive = archive.map_err(|cause| Error::System {
+            operation: Operation::Read,
+            name: source::volume_name(self.plan.archive.volumes.first()),
+            cause,
+        })?;
+        let mut destinations = Vec::new();
+        for path in &self.plan.directories {
+            let open = || disk.stat_dir(&disk.open_path(path)?);
+            let stat = open().map_err(|cause| Error::System {
+                operation: Operation::ChangeDirectory,
+                name: path.as_os_str().as_bytes().to_vec(),
+                cause,
+            })?;
+            destinations.push(stat.inode);
+        }
+        Ok(journal::Header {
+            archive,
+            options: journal::Header::options(self.plan),
+            destinations,
+            started: Timestamp::default(),
+        })
+    }
+
+    fn open_journal(&mut self) -> Result<Option<journal::Opened>, Error> {
+        let (Some(plan), Some(header)) = (&self.plan.journal, self.journal.clone()) else {
+            return Ok(None);
+        };
+        let opened = if plan.resume {
+            journal::resume(&plan.path, header)
+        } else {
+            journal::create(&plan.path, header)
+        };
+        let name = plan.path.as_os_str().as_bytes().to_vec();
+        opened.map(Some).map_err(|problem| match problem {
+            journal::Problem::System(operation, cause) => Error::System {
+                operation,
+                name,
+                cause,
+            },
+            journal::Problem::Refused(reason) => Error::Journal { name, reason },
+        })
+    }
+
     fn options(&self) -> Options {
         Options {
             ignore_zeros: self.plan.archive.ignore_zeros,
@@ -214,7 +291,15 @@ impl Run<'_> {
     fn seekable(&self, file: Option<File>) -> Result<(SeekSource<File>, u64), Option<File>> {
         let wanted = match self.plan.archive.seek {
             Seek::Always => true,
-            Seek::Auto => self.plan.job == Job::List,
+            // What is settled already is passed over.
+            Seek::Auto => {
+                let resumes = self
+                    .plan
+                    .journal
+                    .as_ref()
+                    .is_some_and(|journal| journal.resume);
+                self.plan.job == Job::List || (self.plan.job == Job::Extract && resumes)
+            }
             Seek::Never => false,
         };
         match file {
@@ -319,8 +404,13 @@ impl Run<'_> {
         members: &mut Members<S>,
         selector: &mut Selector,
     ) -> Result<(), Error> {
-        let mut extractor =
-            Extractor::<D, S::Span>::new(Arc::clone(disk), self.plan, sys::open_files())?;
+        let journal = self.open_journal()?;
+        let mut extractor = Extractor::<D, S::Span>::with_journal(
+            Arc::clone(disk),
+            self.plan,
+            sys::open_files(),
+            journal,
+        )?;
         members.before_sleep(extractor.flusher());
         let result = loop {
             if members.would_wait() {
@@ -335,7 +425,17 @@ impl Run<'_> {
                         directory: chosen
                             .directory
                             .unwrap_or(self.plan.directories.len().saturating_sub(1)),
+                        index: self.members - 1,
+                        headers: self.headers,
                     };
+                    let known = match extractor.known(&request) {
+                        Ok(known) => known,
+                        Err(error) => break Err(error),
+                    };
+                    extractor.pass_over(known);
+                    if known == Known::Settled {
+                        continue;
+                    }
                     if let Err(error) = extractor.restore(&request, members, &mut self.observer) {
                         break Err(error);
                     }
@@ -402,6 +502,10 @@ impl Run<'_> {
             }
             Event::Member(member) => member,
         };
+        self.members += 1;
+        if self.journal.is_some() {
+            self.headers = journal::chain(self.headers, &member);
+        }
         self.observer
             .records(member.block * 512 / self.plan.archive.record_bytes.max(512) as u64);
         match selector.choose(&member) {

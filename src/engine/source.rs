@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Operation};
 use crate::filter::{self, Choice, Decoder};
 use crate::format::{Source, SwapRead, is_byte_swapped};
+use crate::journal;
+use crate::member::Timestamp;
 use crate::observe::Stop;
-use crate::plan::{Archive, Compression, CompressionFormat, Volume};
+use crate::plan::{Archive, Compression, CompressionFormat, RECORD_BYTES, Volume};
 use crate::stats;
 use crate::sys;
 
@@ -190,6 +192,35 @@ pub(super) fn plain_length(file: &File) -> Option<u64> {
     let plain = filter::detect(&first[..known]) == filter::Format::Plain
         && !is_byte_swapped(&first[..known]);
     plain.then_some(state.len())
+}
+
+/// What is known of an archive's file, if it is a regular one; read at its places, so that nothing is taken from it.
+pub(super) fn identity(file: &File) -> io::Result<Option<journal::Archive>> {
+    let state = file.metadata()?;
+    if !state.is_file() {
+        return Ok(None);
+    }
+    let mut head = [0; RECORD_BYTES];
+    let mut known = 0;
+    while known < head.len() {
+        match file.read_at(&mut head[known..], known as u64) {
+            Ok(0) => break,
+            Ok(count) => known += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut checksum = journal::Checksum::default();
+    checksum.add(&head[..known]);
+    Ok(Some(journal::Archive {
+        size: state.len(),
+        mtime: Timestamp {
+            seconds: state.mtime(),
+            nanos: u32::try_from(state.mtime_nsec()).unwrap_or(0),
+        },
+        inode: state.ino(),
+        head: checksum.value(),
+    }))
 }
 
 fn choice(compression: &Compression) -> Choice {

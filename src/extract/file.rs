@@ -1,7 +1,7 @@
 //! Members with contents: regular files, and hard links that bring some.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::executor::Writing;
 use super::extents::Extents;
@@ -10,6 +10,7 @@ use super::place::{Blocked, c_string};
 use super::{Extractor, PIECE_BYTES, Refusal, Request, Spot};
 use crate::disk::{Access, Disk, FileKind};
 use crate::error::{Complaint, Condition, Error, Operation};
+use crate::journal::Checksum;
 use crate::member::{Extent, Member, MemberStream};
 use crate::observe::Observer;
 use crate::select::names::{components, has_dot_dot};
@@ -47,8 +48,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         let begun = self
             .committer
             .begin(request.name, &spot.directory, member.size);
-        let ticket =
+        let mut ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
+        self.describe(&mut ticket, request, spot, true);
         if is_new {
             let directory = &spot.directory;
             if !directory.keeps_mode(first_mode) || born.is_none() {
@@ -73,6 +75,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             size: ends_in_hole.then_some(member.size),
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
+            checksum: AtomicU64::new(0),
             broken_mode: mode & 0o600,
             ticket,
         });
@@ -96,6 +99,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }];
         let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
         let mut left = member.stored;
+        let mut checksum = writing.ticket.is_described().then(Checksum::default);
         while left > 0 {
             let Some(offset) = extents.offset() else {
                 break;
@@ -118,7 +122,13 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             let length = data.as_ref().len() as u64;
             left = left.saturating_sub(length);
             extents.advance(length);
+            if let Some(checksum) = &mut checksum {
+                checksum.add(data.as_ref());
+            }
             if left == 0 {
+                if let Some(checksum) = checksum {
+                    writing.checksum.store(checksum.value(), Ordering::Relaxed);
+                }
                 self.executor.write(writing, offset, Some(data));
                 return Ok(());
             }
@@ -127,6 +137,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }
         if left > 0 {
             writing.cut.store(true, Ordering::Relaxed);
+        }
+        if let Some(checksum) = checksum {
+            writing.checksum.store(checksum.value(), Ordering::Relaxed);
         }
         self.executor.write(writing, 0, None);
         Ok(())
@@ -189,13 +202,16 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         let begun = self
             .committer
             .begin(request.name, &spot.directory, request.member.stored);
-        let ticket = begun.map_err(failure)?;
+        let mut ticket = begun.map_err(failure)?;
         if request.member.stored == 0 || stat.kind != FileKind::Regular {
+            self.describe(&mut ticket, request, spot, false);
+            ticket.saw(&stat, 0);
             ticket.finish_link(stat.identity());
             return Ok(());
         }
         // It brings its contents along (pax, star -link-data): they may still be under way under the other name.
         self.executor.drain();
+        self.describe(&mut ticket, request, spot, true);
         let file = self
             .disk
             .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
@@ -208,6 +224,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             size: None,
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
+            checksum: AtomicU64::new(0),
             broken_mode: stat.mode & 0o600,
             ticket,
         });

@@ -380,6 +380,14 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
         Error::Decompression(what) | Error::Plan(what) => {
             (name(what.as_bytes(), b""), NOT_RECOVERABLE)
         }
+        Error::Journal { name: file, reason } => (
+            sentence![
+                name(file, b":"),
+                ": Cannot use journal: ",
+                reason.as_bytes()
+            ],
+            NOT_RECOVERABLE,
+        ),
         Error::Stopped => return Vec::new(),
         other => (other.to_string().into_bytes(), NOT_RECOVERABLE),
     };
