@@ -5,6 +5,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use durastar::disk::{Body, Call, Disk, Faulty, Found, Lie, Sim};
 use durastar::engine::{Outcome, Promise, run_on};
@@ -12,7 +13,7 @@ use durastar::error::{Complaint, Severity};
 use durastar::observe::{Observer, Verdict};
 use durastar::plan::{
     Archive, Compression, Durability, DurabilityMode, Existing, ExistingDirectories, Extract, Job,
-    Plan, Seek, Selection, SyncMethod, Volume, XattrSelection,
+    Journal, Plan, Seek, Selection, SyncMethod, Volume, XattrSelection,
 };
 use tempfile::NamedTempFile;
 
@@ -443,4 +444,135 @@ fn a_failed_call_is_told_and_what_it_may_have_lost_is_not_settled() {
         }
         assert!(failed > 0, "{call:?} was never made");
     }
+}
+
+/// The disk dies at every call in turn, the power goes, and another run goes on with the journal: in the end everything is
+/// as after one run, and what was settled is not done again.
+#[test]
+fn a_run_cut_at_any_call_is_resumed_by_its_journal() {
+    let mut members = members();
+    // The same name again, and a name of what it was before.
+    let mut again = members[1].clone();
+    again.contents = b"another".to_vec();
+    members.push(again);
+    let archive = archive(&members);
+    let expected: Vec<Wanted> = {
+        let mut last = members.clone();
+        last.remove(1);
+        for member in &mut last {
+            // `d/h` is a name of the first `d/a`.
+            if member.name == "d/h" {
+                *member = Wanted {
+                    name: "d/h",
+                    ..members[1].clone()
+                };
+            }
+        }
+        last
+    };
+    let mut resumed = 0;
+    for mode in [DurabilityMode::Each, DurabilityMode::Group] {
+        for jobs in [1, 4] {
+            for calls in (0..).step_by(if jobs == 1 { 1 } else { 3 }) {
+                let work = tempfile::tempdir().expect("a directory");
+                let journal = |resume| {
+                    Some(Journal {
+                        path: work.path().join("j"),
+                        resume,
+                    })
+                };
+                let sim = Sim::new();
+                let made = AtomicU64::new(0);
+                let disk = Faulty::new(sim.clone(), move |_, _| {
+                    (made.fetch_add(1, Ordering::Relaxed) >= calls).then_some(EIO)
+                });
+                let mut first = plan(archive.path(), mode, jobs);
+                first.journal = journal(false);
+                let (outcome, before) = run(&sim, disk, &first, usize::MAX);
+                let ended = outcome.promise == Promise::Kept;
+                for mut keeps in chances() {
+                    let copy = work.path().join("copy");
+                    let is_there = std::fs::copy(work.path().join("j"), &copy).is_ok();
+                    let sim = sim.copy();
+                    sim.lose_power(&mut *keeps);
+                    let mut second = plan(archive.path(), mode, jobs);
+                    second.journal = Some(Journal {
+                        path: copy.clone(),
+                        resume: is_there,
+                    });
+                    let (outcome, notes) = run(&sim, sim.clone(), &second, usize::MAX);
+                    assert_eq!(notes.failures, [""; 0], "{mode:?} cut after {calls}");
+                    assert_eq!(outcome.promise, Promise::Kept);
+                    resumed += outcome.stats.restored.resumed;
+                    let directories = |name: &[u8]| {
+                        name == b"d/" || name == b"d/sub/" || name == b"d" || name == b"d/sub"
+                    };
+                    let settled = before.settled.iter().filter(|(name, _)| !directories(name));
+                    // Only the duplicate and what hangs on it may be done again.
+                    let again = notes.settled.iter().filter(|(name, _)| !directories(name));
+                    let (settled, again) = (settled.count(), again.count());
+                    assert!(
+                        settled + again <= 12 + 3,
+                        "{mode:?} {calls}: {settled} and {again}"
+                    );
+                    let left = sim.after_power_cut(sim.operations(), &mut || false);
+                    let wrong: Vec<_> = expected
+                        .iter()
+                        .filter_map(|member| wrong(member, &left))
+                        .collect();
+                    assert_eq!(
+                        wrong, [""; 0],
+                        "{mode:?} with {jobs} jobs cut after {calls}"
+                    );
+                    drop(std::fs::remove_file(copy));
+                }
+                if ended {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(resumed > 1000, "hardly anything was resumed: {resumed}");
+}
+
+#[test]
+fn a_file_that_reads_back_differently_is_told_and_not_settled() {
+    let members = members();
+    let archive = archive(&members);
+    for mode in [DurabilityMode::Each, DurabilityMode::Group] {
+        for jobs in [1, 4] {
+            let sim = Sim::new().lying(Lie::ReadsWrong(600));
+            let mut plan = plan(archive.path(), mode, jobs);
+            plan.durability.verify = true;
+            let (outcome, notes) = run(&sim, sim.clone(), &plan, usize::MAX);
+            let mut told = notes.failures.clone();
+            told.sort();
+            let what = "what is read back from the device is not what was written";
+            let wrong = ["d/a", "d/large", "d/sub/y"];
+            assert_eq!(told, wrong.map(|name| format!("{name}: {what}")));
+            assert_eq!(outcome.promise, Promise::Broken);
+            assert_eq!(outcome.stats.sync.verified_files, 4);
+            for (name, _) in &notes.settled {
+                assert!(
+                    !wrong
+                        .iter()
+                        .any(|wrong| wrong.as_bytes() == name.as_slice())
+                );
+                // The other name of `d/a` is no better.
+                assert_ne!(name, b"d/h");
+            }
+            assert_eq!(notes.settled.len(), members.len() - 4);
+        }
+    }
+    // A disk that keeps what it is given passes.
+    let sim = Sim::new();
+    let mut plan = plan(archive.path(), DurabilityMode::Group, 4);
+    plan.durability.verify = true;
+    let (outcome, _) = run(&sim, sim.clone(), &plan, usize::MAX);
+    assert_eq!(outcome.promise, Promise::Kept);
+    assert_eq!(outcome.stats.sync.verified_files, 7);
+    assert_eq!(
+        outcome.stats.sync.verified_bytes,
+        700 + 600_000 + 10 + 30 + 5000 + 1
+    );
 }

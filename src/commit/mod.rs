@@ -118,11 +118,13 @@ impl<D: Disk> Core<D> {
     /// Remembers a file that is not as it should be.
     fn lose(&self, file: &D::File) {
         if let Ok(stat) = self.disk.stat_file(file) {
-            self.lost
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(stat.identity());
+            self.lose_inode(stat.identity());
         }
+    }
+
+    fn lose_inode(&self, identity: (u64, u64)) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.insert(identity);
     }
 
     fn is_lost(&self, identity: (u64, u64)) -> bool {
@@ -150,10 +152,7 @@ impl<D: Disk> Core<D> {
         let result = self.disk.close(file);
         let passed = self.passed(name, Operation::Close, result);
         if let (false, Ok(stat)) = (passed, stat) {
-            self.lost
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(stat.identity());
+            self.lose_inode(stat.identity());
         }
         passed
     }

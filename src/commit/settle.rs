@@ -75,10 +75,10 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
             }
         }
         for window in windows {
-            window.lose_links();
             if core.verify && !file_system.is_broken() {
                 verify::window(core, window, file_system.device);
             }
+            window.lose_links();
         }
         if !file_system.is_broken() {
             for (window, _) in windows.iter().zip(proven).filter(|(_, proven)| *proven) {

@@ -34,7 +34,7 @@ pub(super) fn window<D: Disk>(core: &Core<D>, window: &Window<D>, device: u64) {
             Ok(Same::Replaced) => {}
             Ok(Same::No) => {
                 let what = "what is read back from the device is not what was written".to_owned();
-                fail(core, window, *entry, Condition::Other(what));
+                fail(core, window, *entry, record, Condition::Other(what));
             }
             Err(cause) => {
                 let what = Condition::System {
@@ -42,7 +42,7 @@ pub(super) fn window<D: Disk>(core: &Core<D>, window: &Window<D>, device: u64) {
                     cause,
                     target: None,
                 };
-                fail(core, window, *entry, what);
+                fail(core, window, *entry, record, what);
             }
         },
     );
@@ -52,10 +52,18 @@ pub(super) fn window<D: Disk>(core: &Core<D>, window: &Window<D>, device: u64) {
     });
 }
 
-fn fail<D: Disk>(core: &Core<D>, window: &Window<D>, entry: usize, condition: Condition) {
+fn fail<D: Disk>(
+    core: &Core<D>,
+    window: &Window<D>,
+    entry: usize,
+    record: &Record<D>,
+    condition: Condition,
+) {
+    let device = record.directory.device;
     core.inbox
         .post(Complaint::failure(&window.name(entry), condition));
     core.count(|counters| counters.failed += 1);
+    core.lose_inode((device, record.entry.inode));
     window.lose(entry);
 }
 

@@ -32,6 +32,8 @@ pub enum Lie {
     Forgets(Call),
     /// Times of open files are set when they are closed, hence after their sync.
     TimesAfterSync,
+    /// What is read is not what was written, in files of more bytes than this.
+    ReadsWrong(usize),
 }
 
 /// What an object holds.
@@ -129,6 +131,22 @@ impl Sim {
         }
     }
 
+    /// Another disk with the same on it.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let state = self.lock();
+        let copy = State {
+            inodes: state.inodes.clone(),
+            history: vec![state.inodes.clone()],
+            clock: state.clock,
+            late_times: BTreeMap::new(),
+        };
+        Self {
+            state: Arc::new(Mutex::new(copy)),
+            ..*self
+        }
+    }
+
     /// The same disk, but it lies.
     #[must_use]
     pub fn lying(self, lie: Lie) -> Self {
@@ -206,6 +224,45 @@ impl Sim {
             found.insert(path, Found { inode, image });
         }
         found
+    }
+
+    /// Loses power now: what is left is all there is. Handles from before mean nothing any more.
+    pub fn lose_power(&self, keeps: &mut dyn FnMut() -> bool) {
+        let left = self.after_power_cut(self.operations(), keeps);
+        let mut state = self.lock();
+        let mut names: BTreeMap<u64, BTreeMap<Vec<u8>, u64>> = BTreeMap::new();
+        let mut parents = BTreeMap::from([(TOP, TOP)]);
+        for (path, found) in left.iter().filter(|(path, _)| !path.is_empty()) {
+            let (parent, name) = match path.iter().rposition(|byte| *byte == b'/') {
+                Some(slash) => (&path[..slash], &path[slash + 1..]),
+                None => (&path[..0], &path[..]),
+            };
+            let parent = left[parent].inode;
+            parents.insert(found.inode, parent);
+            names
+                .entry(parent)
+                .or_default()
+                .insert(name.to_vec(), found.inode);
+        }
+        for (inode, object) in &mut state.inodes {
+            let found = left.values().find(|found| found.inode == *inode);
+            let mut image = (*object.now).clone();
+            match found.and_then(|found| found.image.clone()) {
+                Some(kept) => image = (*kept).clone(),
+                None => image.mode = 0,
+            }
+            match &mut image.body {
+                Body::Directory(inside) => *inside = names.remove(inode).unwrap_or_default(),
+                Body::File(contents) if image.mode == 0 => contents.clear(),
+                _ => {}
+            }
+            object.now = Arc::new(image);
+            object.stable = Some(Arc::clone(&object.now));
+            object.parent = parents.get(inode).copied().unwrap_or(TOP);
+        }
+        state.late_times.clear();
+        let moment = state.inodes.clone();
+        state.history.push(moment);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -510,6 +567,12 @@ impl Disk for Sim {
         let start = usize::try_from(offset).map_or(contents.len(), |at| at.min(contents.len()));
         let count = buffer.len().min(contents.len() - start);
         buffer[..count].copy_from_slice(&contents[start..start + count]);
+        if let Some(Lie::ReadsWrong(bytes)) = self.lie
+            && contents.len() > bytes
+            && count > 0
+        {
+            buffer[count / 2] ^= 1;
+        }
         Ok(count)
     }
     fn drop_cached(&self, _: &u64) -> io::Result<()> {

@@ -266,7 +266,7 @@ impl Run<'_> {
         let opened = if plan.resume {
             journal::resume(&plan.path, header)
         } else {
-            journal::create(&plan.path, header)
+            journal::create(&plan.path, self.plan.umask, header)
         };
         let name = plan.path.as_os_str().as_bytes().to_vec();
         opened.map(Some).map_err(|problem| match problem {

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use twox_hash::XxHash3_64;
@@ -46,11 +46,12 @@ fn system(operation: Operation) -> impl FnOnce(io::Error) -> Problem {
 ///
 /// # Errors
 /// It exists, or cannot be written.
-pub fn create(path: &Path, header: Header) -> Result<Opened, Problem> {
+pub fn create(path: &Path, umask: u32, header: Header) -> Result<Opened, Problem> {
     let opened = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
+        .mode(0o666 & !umask)
         .open(path);
     let file = opened.map_err(|cause| {
         if cause.kind() == io::ErrorKind::AlreadyExists {
@@ -271,7 +272,7 @@ mod tests {
     fn a_journal_cut_anywhere_gives_what_was_whole_and_goes_on() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j");
-        let mut opened = create(&path, header()).unwrap();
+        let mut opened = create(&path, 0o22, header()).unwrap();
         let mut ends = vec![opened.writer.length()];
         for index in 0..4 {
             opened
@@ -304,7 +305,7 @@ mod tests {
     fn a_changed_byte_ends_what_is_believed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j");
-        let mut opened = create(&path, header()).unwrap();
+        let mut opened = create(&path, 0o22, header()).unwrap();
         let first = opened.writer.length() as usize;
         opened.writer.append([entry(0)].iter()).unwrap();
         opened.writer.append([entry(1)].iter()).unwrap();
@@ -323,7 +324,7 @@ mod tests {
     fn what_does_not_fit_is_refused_with_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j");
-        create(&path, header()).unwrap();
+        create(&path, 0o22, header()).unwrap();
         let refused = |now: Header| match resume(&path, now).unwrap_err() {
             Problem::Refused(reason) => reason,
             Problem::System(..) => panic!("no call failed"),
@@ -349,7 +350,10 @@ mod tests {
             })
             .contains("destination")
         );
-        assert!(matches!(create(&path, header()), Err(Problem::Refused(_))));
+        assert!(matches!(
+            create(&path, 0o22, header()),
+            Err(Problem::Refused(_))
+        ));
         std::fs::write(&path, "something else").unwrap();
         assert!(refused(header()).contains("no journal"));
     }
