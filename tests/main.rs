@@ -8,6 +8,7 @@ mod extract;
 mod filter;
 mod house;
 mod interrupts;
+mod resume;
 mod support;
 
 /// A module that nobody lists here would never run.
