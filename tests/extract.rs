@@ -11,7 +11,7 @@ use filetime::{FileTime, set_symlink_file_times};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::support::{
-    Differences, Ran, Workdir, assert_same_tree, has, has_gnu_tar, is_root, tree,
+    Differences, Ran, Workdir, assert_same_tree, behind, has, has_gnu_tar, is_root, tree,
 };
 
 const MODES: [&str; 4] = ["none", "each", "group", "batch"];
@@ -743,4 +743,24 @@ fn memory_does_not_grow_with_the_archive() {
             fs::remove_file(work.path("zeros")).expect("it is ours");
         }
     }
+}
+
+/// The memory of the ring is no file to a limit on the size of files, which holds for what is extracted.
+#[test]
+fn a_limit_on_the_size_of_files_is_about_files() {
+    let work = Workdir::new();
+    work.sh("mkdir t o; head -c 1000 /dev/zero >t/a; head -c 100000 /dev/zero >t/b; echo c >t/c; tar cf a.tar -C t .");
+    let words = ["-c", "ulimit -f 64; trap '' XFSZ; exec \"$0\" \"$@\""];
+    let ran = behind(
+        &work,
+        &["sh", words[0], words[1]],
+        &["-xf", "a.tar", "-C", "o"],
+    )
+    .run();
+    ran.says(
+        2,
+        "durastar: ./b: Cannot write: File too large\n\
+         durastar: Exiting with failure status due to previous errors\n",
+    );
+    work.sh("cmp t/a o/a && cmp t/c o/c").quiet();
 }

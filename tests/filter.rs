@@ -71,20 +71,19 @@ fn whole_from_a_file_and_from_a_pipe() {
 }
 
 /// Streams one after the other are one archive, wherever it is cut (gzip, RFC 1952 section 2.2; zstd, RFC 8878 section
-/// 3; the manuals of bzip2, xz, lz4 and lzip). The .lzma format and compress have no such thing.
+/// 3; the manuals of bzip2, xz, lz4 and lzip). xz(1) and compress(1) refuse it in the .lzma format and in their own, in
+/// which nothing says that it cannot be.
 #[test]
 fn concatenated_streams_are_one_archive() {
     if !has_gnu_tar() {
         return;
     }
     let work = Workdir::new();
-    for (format, command, _) in archives(&work) {
-        if matches!(format, "lzma" | "compress") {
-            continue;
-        }
+    for (_, command, _) in archives(&work) {
         for cut in [1, 511, 512, 100_000] {
+            // compress(1) fails with what it cannot make shorter, and writes it all the same.
             let line = format!(
-                "(head -c {cut} a.tar | {command}; : | {command}; tail -c +{} a.tar | {command}) >b; rm -rf o; mkdir o",
+                "set +e; (head -c {cut} a.tar | {command}; : | {command}; tail -c +{} a.tar | {command}) >b; rm -rf o; mkdir o",
                 cut + 1
             );
             work.sh(&line);
@@ -166,9 +165,6 @@ fn damage_inside_is_a_failure() {
     let work = Workdir::new();
     for (format, _, _) in archives(&work) {
         // No sums in these.
-        if matches!(format, "lzma" | "compress") {
-            continue;
-        }
         let mut bytes = fs::read(work.path(&format!("a.{format}"))).expect("it is there");
         let middle = bytes.len() / 2;
         for byte in &mut bytes[middle..middle + 8] {

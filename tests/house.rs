@@ -220,3 +220,36 @@ fn every_fixture_is_described() {
         );
     }
 }
+
+/// The page that users read and the code's own description carry the same table.
+#[test]
+fn the_page_on_durability_says_what_the_code_says() {
+    let root = source_dir();
+    let page = fs::read_to_string(root.join("man/durastar-durability.7")).expect("the page");
+    let code = fs::read_to_string(root.join("src/commit/mod.rs")).expect("the code");
+    let rows: Vec<Vec<&str>> = code
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | "))
+        .map(|line| line.trim_end_matches(" |").split(" | ").collect())
+        .filter(|row: &Vec<_>| row[0] != "mode")
+        .collect();
+    let modes: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(modes, ["each", "group", "batch", "none"]);
+    for row in rows {
+        let start = page
+            .find(&format!(".B {}\n", row[0]))
+            .expect("each mode has its place");
+        let part = page[start..]
+            .split("\n.TP\n")
+            .next()
+            .expect("at least one part");
+        for (word, cell) in ["Promise", "Cost", "Assumed"].iter().zip(&row[1..]) {
+            let line = format!("{word}: {cell}.");
+            assert!(
+                part.lines().any(|found| found == line),
+                "{}: {line}",
+                row[0]
+            );
+        }
+    }
+}

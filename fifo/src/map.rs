@@ -1,8 +1,8 @@
 //! The memory of the ring, seen twice in a row.
 //!
 //! The byte at offset `i` is also the byte at `i + len`, so a range that begins anywhere in the first half and is not
-//! longer than `len` is contiguous, and nobody has to move a residue to the front. The kernel does it: one memory file
-//! mapped two times into one reserved piece of address space. A mapping is a whole number of pages, so `len` is at
+//! longer than `len` is contiguous, and nobody has to move a residue to the front. The kernel does it: the same shared
+//! pages mapped two times into one reserved piece of address space. A mapping is a whole number of pages, so `len` is at
 //! least what was asked for; how much of it may be filled is the business of the ring.
 //!
 //! Under loom and miri, which know no mappings, the memory is a plain allocation of twice the length, and what is
@@ -21,7 +21,6 @@ pub(crate) use plain::Memory;
 #[cfg(not(any(loom, miri)))]
 mod mapped {
     use std::io;
-    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::ptr::{self, NonNull};
 
     #[derive(Debug)]
@@ -47,7 +46,6 @@ mod mapped {
                 .filter(|both| isize::try_from(*both).is_ok())
                 .ok_or_else(too_large)?;
 
-            let file = memory_file(len)?;
             // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
             let base = unsafe {
                 libc::mmap(
@@ -67,21 +65,34 @@ mod mapped {
                 base: NonNull::new(base.cast()).expect("mmap without MAP_FIXED never gives page 0"),
                 len,
             };
-            for half in [0, len] {
-                // SAFETY: `half..half + len` lies in the reservation, which is ours and unused so far.
-                let mapped = unsafe {
-                    libc::mmap(
-                        base.byte_add(half),
-                        len,
-                        libc::PROT_READ | libc::PROT_WRITE,
-                        libc::MAP_SHARED | libc::MAP_FIXED,
-                        file.as_raw_fd(),
-                        0,
-                    )
-                };
-                if mapped == libc::MAP_FAILED {
-                    return Err(io::Error::last_os_error());
-                }
+            // SAFETY: the first half of the reservation, which is ours and unused so far.
+            let first = unsafe {
+                libc::mmap(
+                    base,
+                    len,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                    -1,
+                    0,
+                )
+            };
+            if first == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            // An old length of 0 asks for the same pages a second time (mremap(2)). A memory file would do as well, but
+            // a limit on the size of files (`ulimit -f`) holds for those.
+            // SAFETY: the second half of the reservation, likewise; nothing is moved away from the first.
+            let second = unsafe {
+                libc::mremap(
+                    base,
+                    0,
+                    len,
+                    libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+                    base.byte_add(len),
+                )
+            };
+            if second == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
             }
             Ok(memory)
         }
@@ -96,7 +107,7 @@ mod mapped {
         /// Nobody writes to these bytes while the slice lives, and earlier writes happened before this call.
         pub(crate) unsafe fn bytes(&self, offset: usize, n: usize) -> &[u8] {
             assert!(offset < self.len && n <= self.len);
-            // SAFETY: in the mapping by the line above, initialised since a new memory file reads as zeros, and the
+            // SAFETY: in the mapping by the line above, initialised since new pages read as zeros, and the
             // caller answers for writers.
             unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset), n) }
         }
@@ -132,35 +143,6 @@ mod mapped {
         // SAFETY: asks for a number.
         let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(size).expect("POSIX requires a page size")
-    }
-
-    /// A file that exists only in memory, `len` zero bytes long.
-    fn memory_file(len: usize) -> io::Result<OwnedFd> {
-        // A limit on the size of files (`ulimit -f`) holds for memory files too, and growing past it would end the
-        // process with SIGXFSZ. An error is better.
-        // SAFETY: all zeros is a valid value of this plain C struct.
-        let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
-        // SAFETY: writes to `limit`, which lives longer than the call.
-        if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0
-            && limit.rlim_cur != libc::RLIM_INFINITY
-            && (limit.rlim_cur as u128) < len as u128
-        {
-            return Err(io::Error::from_raw_os_error(libc::EFBIG));
-        }
-        // SAFETY: the name is a C string; the result is checked.
-        let fd = unsafe { libc::memfd_create(c"fifo".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just opened, and nobody else knows it.
-        let file = unsafe { OwnedFd::from_raw_fd(fd) };
-        let end =
-            libc::off_t::try_from(len).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-        // SAFETY: changes the length of a file that is ours.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), end) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(file)
     }
 }
 

@@ -53,8 +53,7 @@ impl Config {
 
 /// Makes a ring and gives its two ends.
 ///
-/// Fails if a record is empty, or if the memory cannot be had; a limit on the size of files (`ulimit -f`) counts here,
-/// because memory that can be mapped twice is a file to the kernel.
+/// Fails if a record is empty, or if the memory cannot be had.
 pub fn ring(config: Config) -> io::Result<(Put, Get)> {
     if config.record == 0 {
         return Err(io::Error::new(

@@ -7,7 +7,11 @@
 //! | batch | the same, all at the end | one syncfs(2) | as group |
 //! | none | nothing | nothing | nothing |
 //!
-//! The rules, which tests name:
+//! With a journal, or when what is settled is verified, mode each settles in windows as group does: at the end of each the
+//! directories in which names were made are synced, after the files. Then, in this order: the barrier, reading back, the
+//! journal, the names that are told.
+//!
+//! `man/durastar-durability.7` carries the same table, for users. The rules, which tests name:
 //!
 //! - D1 a member is settled only after a barrier that began after its last write and its last metadata change, and that
 //!   succeeded;
@@ -16,6 +20,8 @@
 //! - D4 a failed sync is final: the run does not end in success. When syncfs(2) fails, every file of the window, open
 //!   since it was made, is asked with fsync(2), which tells the lost ones from the others (an open file description
 //!   reports each write error once); those that pass are stable by that fsync(2), not by a second try of the first;
+//!   A file that is lost takes its other names, hard links among the members, with it;
+//! - D6 what directories need comes after the last member below them, deepest first, and before the last barrier;
 //! - D7 an early end settles what was begun;
 //! - D8 mode none settles nothing.
 //!

@@ -18,7 +18,7 @@ use crate::member::Timestamp;
 use crate::observe::Stop;
 use crate::plan::{Archive, Compression, CompressionFormat, RECORD_BYTES, Volume};
 use crate::stats;
-use crate::sys;
+use crate::sys::{self, cores};
 
 /// The consumer's end of the ring, as a parser wants it.
 pub(super) struct RingSource {
@@ -286,7 +286,7 @@ pub(super) fn start(
 fn fill(put: fifo::Put, input: Box<dyn Read + Send>, choice: &Choice) -> ReaderReport {
     let start = Instant::now();
     let mut report = ReaderReport::default();
-    let mut decoder = match filter::decoder(input, choice) {
+    let mut decoder = match filter::decoder_with(input, choice, workers()) {
         Ok(decoder) => decoder,
         Err(error) => {
             put.fail(error);
@@ -304,6 +304,15 @@ fn fill(put: fifo::Put, input: Box<dyn Read + Send>, choice: &Choice) -> ReaderR
         Err(error) => report.error = Some(error),
     }
     report
+}
+
+/// All cores decode, where the format lets them. The memory is what is left to bzip2 only, which needs little of it: xz
+/// would need 40 MiB for each thread, and the whole is to stay small.
+fn workers() -> filter::Workers {
+    filter::Workers {
+        threads: u32::try_from(cores().get()).unwrap_or(u32::MAX),
+        memory_bytes: 0,
+    }
 }
 
 /// Looks at the first block, which tells whether the archive's bytes stand in pairs the wrong way round.

@@ -6,6 +6,7 @@ use flate2::{FlushDecompress, Status};
 use liblzma::stream as lzma;
 use zstd::stream::raw::{DParameter, InBuffer, Operation, OutBuffer};
 
+use super::bzip2::Bzip2;
 use super::input::Input;
 use super::limits;
 use super::lz4::Lz4;
@@ -53,8 +54,8 @@ pub(super) fn start(format: Format, workers: Workers) -> io::Result<Box<dyn Code
             Box::new(Sliced::new(decoder))
         }
         Format::Bzip2 => {
-            let decoder = bzip2::Decompress::new(false);
-            Box::new(Sliced::new(decoder))
+            let threads = usize::try_from(workers.threads).unwrap_or(usize::MAX);
+            Box::new(Bzip2::new(threads))
         }
         Format::Xz if workers.threads > 1 => lzma(
             lzma::MtStreamBuilder::new()
@@ -177,28 +178,6 @@ impl Slices for flate2::Decompress {
                 Some(what) => format!("invalid compressed data: {what}"),
                 None => "invalid compressed data".into(),
             })),
-        };
-        (taken, made, result)
-    }
-}
-
-impl Slices for bzip2::Decompress {
-    fn step(
-        &mut self,
-        input: &[u8],
-        _last: bool,
-        output: &mut [u8],
-    ) -> (usize, usize, Result<State, Failure>) {
-        let before = (self.total_in(), self.total_out());
-        let result = self.decompress(input, output);
-        let taken = since(before.0, self.total_in());
-        let made = since(before.1, self.total_out());
-        let result = match result {
-            Ok(bzip2::Status::StreamEnd) => Ok(State::End),
-            Ok(bzip2::Status::MemNeeded) => Err(Failure::Memory("not enough memory".into())),
-            Ok(_) => Ok(State::More),
-            Err(bzip2::Error::DataMagic) => Err(Failure::Damaged("not in bzip2 format".into())),
-            Err(_) => Err(Failure::Damaged("data checksum error".into())),
         };
         (taken, made, result)
     }

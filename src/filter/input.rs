@@ -66,6 +66,18 @@ impl Input {
         Ok(done)
     }
 
+    /// Gives back what was taken last.
+    pub(super) fn put_back(&mut self, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let mut buffer = bytes;
+        buffer.extend_from_slice(self.buffered());
+        self.position = 0;
+        self.end = buffer.len();
+        self.buffer = buffer;
+    }
+
     /// One read behind what is there.
     fn read_more(&mut self) -> io::Result<usize> {
         loop {

@@ -2,6 +2,10 @@
 //!
 //! Nothing in the format marks its end or checks it: a truncated file is a shorter one. The codes stand in groups of
 //! eight; when their length changes, the rest of the group is passed over.
+//!
+//! compress(1) itself makes rubbish of streams that follow each other, having no end to see. Here the next one is told by
+//! its header and by what comes after it: each of its first codes has to be one that a new table knows. Other data are
+//! taken for a stream in less than one of 2^40 places.
 
 use std::io::BufRead;
 
@@ -19,6 +23,49 @@ pub(super) struct Lzw {
     bits: Bits,
     /// The bytes of a code, last first, as following the prefixes gives them.
     pending: Vec<u8>,
+}
+
+/// How many codes of what may be a stream are looked at; all of them have the first length.
+const LOOK_CODES: usize = 64;
+/// The header and those codes.
+const LOOK_BYTES: usize = 3 + LOOK_CODES * BITS_FIRST as usize / 8;
+
+/// Whether a stream begins here.
+fn begins(first: &[u8]) -> bool {
+    let [0x1f, 0x9d, flags, codes @ ..] = first else {
+        return false;
+    };
+    // Two bits have no meaning, and no program sets them.
+    if flags & 0x60 != 0 || !(BITS_FIRST..=BITS_MAX).contains(&u32::from(flags & 0x1f)) {
+        return false;
+    }
+    let has_clear = flags & 0x80 != 0;
+    let mut known = usize::from(u8::MAX);
+    let (mut held, mut held_bits) = (0_usize, 0);
+    for (at, byte) in codes.iter().enumerate() {
+        // A short stream, and one more.
+        if held == 0 && held_bits < 8 && begins(&codes[at..]) {
+            return true;
+        }
+        held |= usize::from(*byte) << held_bits;
+        held_bits += 8;
+        if held_bits < BITS_FIRST {
+            continue;
+        }
+        let code = held & ((1 << BITS_FIRST) - 1);
+        held >>= BITS_FIRST;
+        held_bits -= BITS_FIRST;
+        if code > known || (code == CLEAR && has_clear) {
+            return false;
+        }
+        // The first code makes no entry; with the second there may be one, which is the first free code.
+        known = if known < CLEAR {
+            CLEAR + usize::from(has_clear)
+        } else {
+            known + 1
+        };
+    }
+    true
 }
 
 /// What the codes mean.
@@ -153,12 +200,20 @@ impl Table {
 }
 
 impl Bits {
-    /// The next code. `None` at the end, where up to seven bits are left over.
+    /// The next code. `None` at the end, where up to seven bits are left over, and where another stream begins.
     fn next(&mut self, input: &mut Input) -> Result<Option<usize>, Failure> {
         while self.held_bits < self.length {
             let Some(&byte) = input.fill_buf().map_err(Failure::Input)?.first() else {
                 return Ok(None);
             };
+            // The last byte of a stream is filled up with zeros.
+            if byte == 0x1f
+                && self.held == 0
+                && self.held_bits < 8
+                && begins(input.peek(LOOK_BYTES).map_err(Failure::Input)?)
+            {
+                return Ok(None);
+            }
             input.consume(1);
             self.held |= u64::from(byte) << self.held_bits;
             self.held_bits += 8;

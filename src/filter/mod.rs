@@ -12,6 +12,7 @@
 //! Checksums are verified, and all that comes before an error is delivered. Nothing is allocated by what a header claims
 //! beyond the limits in `limits.rs`.
 
+mod bzip2;
 mod codec;
 mod detect;
 mod input;
@@ -106,8 +107,10 @@ impl fmt::Debug for Decoder {
 
 /// What decompression may use besides the thread that reads.
 ///
-/// Only xz makes use of it so far, where the file has blocks that say how long they are: `xz -T` writes such. Each thread
-/// holds a block whole, compressed and not, and a dictionary; as few run as the memory is enough for, and with one it is as
+/// bzip2 uses the threads for any file, see `bzip2`; each holds a block, some 6 MiB with the decoder, and at least one runs
+/// beside the thread that reads.
+///
+/// xz uses them where the file has blocks that say how long they are: `xz -T` writes such. Each thread holds a block whole, compressed and not, and a dictionary; as few run as the memory is enough for, and with one it is as
 /// without. Measured with liblzma alone on two idle cores and the kernel sources as Debian has them (55 blocks of 24 MiB,
 /// dictionaries of 8 MiB): 80 MiB are enough for two threads, 3.1 s instead of 5.6; with 64 MiB there is one thread, which
 /// uses the memory and gains nothing. Where the cores have other work, two threads gain nothing either.
@@ -115,19 +118,19 @@ impl fmt::Debug for Decoder {
 pub struct Workers {
     /// How many threads.
     pub threads: u32,
-    /// How much memory all of them may take together.
+    /// How much memory those of xz may take together.
     pub memory_bytes: u64,
 }
 
 impl Workers {
-    /// The thread that reads does it all.
+    /// As few as can be.
     pub const NONE: Self = Self {
         threads: 1,
         memory_bytes: 0,
     };
 }
 
-/// Begins to decompress `input` on the thread that reads, reading no more of it than is needed to tell the format.
+/// Begins to decompress `input` with as few threads as can be, reading no more of it than is needed to tell the format.
 ///
 /// # Errors
 /// The input cannot be read, it is not in the format that was asked for, or the program cannot be started.
@@ -135,7 +138,7 @@ pub fn decoder(input: Box<dyn Read + Send>, choice: &Choice) -> io::Result<Decod
     decoder_with(input, choice, Workers::NONE)
 }
 
-/// The same with threads of its own.
+/// The same with more threads.
 ///
 /// # Errors
 /// Those of [`decoder`].

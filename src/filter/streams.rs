@@ -124,7 +124,7 @@ impl Streams {
         }
         let next = self.input.peek(NEXT_BYTES)?;
         let found = detect(next);
-        if found == self.format && self.format != Format::Lzma {
+        if found == self.format {
             self.codec = Some(codec::start(self.format, self.workers)?);
             return Ok(());
         }

@@ -21,7 +21,7 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
         |word| mode(word).map(Setting::Durability).ok_or(Bad::OneOf(MODES)),
     )
     .more(
-        "each syncs every file before the next one counts, and every directory; group does so for windows of members \
+        "each syncs every file by itself before that file counts as done, several at a time unless --jobs=1 is given, and every directory once; group does so for windows of members \
          with one sync for each; batch syncs once at the end; none never does and promises nothing. In the first three \
          the program ends with success only after everything is stable. The environment variable DURASTAR_SYNC sets \
          the default.",
