@@ -611,6 +611,13 @@ pub enum Error {
     Panic(&'static str),
     /// The plan cannot be carried out; what is wrong with it.
     Plan(String),
+    /// The journal cannot be used.
+    Journal {
+        /// Its name.
+        name: Vec<u8>,
+        /// Why.
+        reason: String,
+    },
     /// The observer asked for the end.
     Stopped,
 }
@@ -642,6 +649,7 @@ impl fmt::Display for Error {
             Self::VolumeNumber(name) => {
                 write!(f, "{}: holds no volume number", name.escape_ascii())
             }
+            Self::Journal { name, reason } => write!(f, "{}: {reason}", name.escape_ascii()),
             Self::Panic(thread) => write!(f, "internal error in thread {thread}"),
             Self::Stopped => f.write_str("stopped"),
         }

@@ -21,9 +21,8 @@
 //!
 //! Each folder is a room. Every room may use `error`, `member`, `plan`, `observe` and `stats`; besides, `bench` (the room
 //! of the second program, durastar-bench) uses `engine`, `render`, `format`, `disk` and `sys`, `engine` may use all but
-//! `bench`, `extract` uses `select`, `commit`, `disk` and `sys`, `create` the same but `commit`,
-//! `commit` and `diff` use `disk`, `volume` uses `sys`, and
-//! the others use nothing.
+//! `bench`, `extract` uses `select`, `commit`, `journal`, `disk` and `sys`, `create` uses `select`, `disk` and `sys`,
+//! `commit` uses `journal` and `disk`, `diff` uses `disk`, `volume` uses `sys`, and the others use nothing.
 //! `tests/house.rs` holds this against the code. The file system is reached through [`disk`] only, the rest of the system
 //! through [`sys`].
 //!
@@ -48,6 +47,7 @@ pub mod error;
 pub mod extract;
 pub mod filter;
 pub mod format;
+pub mod journal;
 pub mod member;
 pub mod observe;
 pub mod plan;

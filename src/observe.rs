@@ -3,8 +3,10 @@
 //! All calls come from the thread that runs the engine, in archive order, so an observer needs no locks and its output
 //! is in order.
 
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Complaint;
 use crate::member::Member;
@@ -102,6 +104,14 @@ pub trait Observer {
         None
     }
 
+    /// So many members are settled by now; called when the number has grown.
+    fn settled_members(&mut self, _members: u64) {}
+
+    /// Asked once, before the archive is read: by what the run can be told to end even while it waits for input.
+    fn stop(&mut self) -> Option<Arc<Stop>> {
+        None
+    }
+
     /// Asked between members: whether to end early (an interrupt).
     fn verdict(&mut self) -> Verdict {
         Verdict::Continue
@@ -113,6 +123,50 @@ pub trait Observer {
 pub struct Ignore;
 
 impl Observer for Ignore {}
+
+/// Tells a run to end, from any thread. A run that sleeps because its archive (a pipe, a terminal) brings nothing wakes
+/// up by it: next to the input it waits for the pipe in here.
+#[derive(Debug)]
+pub struct Stop {
+    requested: AtomicBool,
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl Stop {
+    /// Nothing is requested yet.
+    ///
+    /// # Errors
+    /// There are no descriptors left for a pipe.
+    pub fn new() -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        Ok(Self {
+            requested: AtomicBool::new(false),
+            reader,
+            writer,
+        })
+    }
+
+    /// The run ends as soon as it can: what was begun is finished and settled as the mode says.
+    pub fn request(&self) {
+        if !self.requested.swap(true, Ordering::SeqCst) {
+            // One byte always fits. Nobody takes it out, so that everyone who waits sees it.
+            let _ = (&self.writer).write_all(&[1]);
+        }
+    }
+
+    /// Whether it was requested.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::SeqCst)
+    }
+
+    /// Readable once it is requested.
+    #[must_use]
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.reader.as_fd()
+    }
+}
 
 /// Complaints on their way from other threads to the engine's, which hands them to the observer.
 ///

@@ -61,6 +61,10 @@ pub struct Restored {
     pub warnings: u64,
     /// Members that may not be what was wanted: files that changed while they were read.
     pub differences: u64,
+    /// Members that an earlier run had settled and that were left as they are.
+    pub resumed: u64,
+    /// Members that an earlier run had settled and that were restored again, as they were not on disk as written.
+    pub repaired: u64,
     /// Threads that wrote file contents; 1 when the deciding thread did it itself.
     pub jobs: u64,
     /// Time the deciding thread waited for a writer to take work.
@@ -82,6 +86,12 @@ pub struct Sync {
     pub settled_members: u64,
     /// Windows that were settled.
     pub windows: u64,
+    /// Files that were read back from the device and compared.
+    pub verified_files: u64,
+    /// Bytes of them.
+    pub verified_bytes: u64,
+    /// Length of the journal; 0 without one.
+    pub journal_bytes: u64,
     /// Time in which the run could not go on because stable storage was waited for.
     pub wait_storage: Duration,
     /// Time spent in sync calls, added up over threads (may exceed the wall time).

@@ -10,23 +10,25 @@ use crate::support::source_dir;
 const SHARED: [&str; 5] = ["error", "member", "plan", "observe", "stats"];
 
 /// Which rooms each room may use besides; the map in `lib.rs` gives the reasons.
-const USES: [(&str, &[&str]); 19] = [
+const USES: [(&str, &[&str]); 20] = [
     ("bench", &["engine", "render", "format", "disk", "sys"]),
     (
         "engine",
         &[
-            "extract", "create", "diff", "select", "format", "filter", "volume", "disk", "sys",
+            "extract", "create", "diff", "select", "format", "filter", "journal", "volume", "disk",
+            "sys",
         ],
     ),
     ("create", &["select", "disk", "sys"]),
     ("diff", &["disk"]),
-    ("extract", &["select", "commit", "disk", "sys"]),
-    ("commit", &["disk"]),
+    ("extract", &["select", "commit", "journal", "disk", "sys"]),
+    ("commit", &["journal", "disk"]),
     ("render", &[]),
     ("select", &[]),
     ("format", &[]),
     ("filter", &[]),
     ("volume", &["sys"]),
+    ("journal", &[]),
     ("disk", &[]),
     ("sys", &[]),
     ("error", &["member"]),
@@ -223,5 +225,38 @@ fn every_fixture_is_described() {
             name == "README.md" || readme.contains(&name),
             "fixtures/README.md does not describe {name}"
         );
+    }
+}
+
+/// The page that users read and the code's own description carry the same table.
+#[test]
+fn the_page_on_durability_says_what_the_code_says() {
+    let root = source_dir();
+    let page = fs::read_to_string(root.join("man/durastar-durability.7")).expect("the page");
+    let code = fs::read_to_string(root.join("src/commit/mod.rs")).expect("the code");
+    let rows: Vec<Vec<&str>> = code
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | "))
+        .map(|line| line.trim_end_matches(" |").split(" | ").collect())
+        .filter(|row: &Vec<_>| row[0] != "mode")
+        .collect();
+    let modes: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(modes, ["each", "group", "batch", "none"]);
+    for row in rows {
+        let start = page
+            .find(&format!(".B {}\n", row[0]))
+            .expect("each mode has its place");
+        let part = page[start..]
+            .split("\n.TP\n")
+            .next()
+            .expect("at least one part");
+        for (word, cell) in ["Promise", "Cost", "Assumed"].iter().zip(&row[1..]) {
+            let line = format!("{word}: {cell}.");
+            assert!(
+                part.lines().any(|found| found == line),
+                "{}: {line}",
+                row[0]
+            );
+        }
     }
 }

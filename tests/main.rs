@@ -2,6 +2,7 @@
 
 mod append;
 mod bench;
+mod crash;
 mod create;
 mod dialect_gnu;
 mod dialect_star;
@@ -12,8 +13,10 @@ mod faults;
 mod filter;
 mod hostile;
 mod house;
+mod interrupts;
 mod overwriting;
 mod questions;
+mod resume;
 mod roundtrip;
 mod rules;
 mod samples;

@@ -244,7 +244,9 @@ pub(super) fn plan(setup: &Setup, archive: &Path, into: &Path) -> Plan {
             window_bytes: WINDOW_BYTES,
             method: SyncMethod::Auto,
             report_settled: false,
+            verify: false,
         },
+        journal: None,
         jobs: None,
         umask: setup.umask,
     }

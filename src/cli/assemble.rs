@@ -12,7 +12,7 @@ use durastar::member::Timestamp;
 use durastar::plan::create::{ArchiveFormat, Create};
 use durastar::plan::{
     Backup, BackupControl, Compression, CompressionFormat, DateLimit, DurabilityMode, Existing,
-    ExistingDirectories, Job, Pattern, Plan, Scope, Stamp, StarPattern, Volume, Wanted,
+    ExistingDirectories, Job, Journal, Pattern, Plan, Scope, Stamp, StarPattern, Volume, Wanted,
 };
 use durastar::render::time::{self as calendar, BrokenDownTime, Detail};
 use durastar::select::transform::{self, BadExpression};
@@ -218,6 +218,8 @@ struct Fold<'a> {
     old_letter: bool,
     /// Where the volume's number is kept.
     number_file: Option<PathBuf>,
+    journal: Option<Vec<u8>>,
+    resume: bool,
 }
 
 /// The matching rules that hold for the next name or pattern; `None` where a dialect's default for its kind holds.
@@ -289,6 +291,8 @@ impl<'a> Fold<'a> {
             newer_by_ctime: false,
             old_letter: false,
             number_file: None,
+            journal: None,
+            resume: false,
         })
     }
 
@@ -572,6 +576,9 @@ impl<'a> Fold<'a> {
             Setting::NoStatistics => wishes.no_statistics = true,
             Setting::Report(name) => wishes.report = Some(name.clone()),
             Setting::SettledLog(name) => wishes.settled_log = Some(name.clone()),
+            Setting::Journal(name) => self.journal = Some(name.clone()),
+            Setting::Resume => self.resume = true,
+            Setting::VerifySettled => plan.durability.verify = true,
             &Setting::Quoting(style) => wishes.quoting = style,
             Setting::QuoteChars(bytes, true) => wishes.quoted_too.extend(bytes),
             Setting::QuoteChars(bytes, false) => {
@@ -884,6 +891,7 @@ impl<'a> Fold<'a> {
             // GNU tar's --recursive-unlink is more than a word about -U: it wins over everything.
             plan.extract.existing = Existing::RemoveFirst;
         }
+        journal(plan, self.journal, self.resume)?;
         if plan.extract.safe_writes
             && matches!(
                 plan.extract.existing,
@@ -906,6 +914,41 @@ impl<'a> Fold<'a> {
             wishes: self.wishes,
         })
     }
+}
+
+/// The journal and what goes with it.
+fn journal(plan: &mut Plan, name: Option<Vec<u8>>, resume: bool) -> Result<(), UsageError> {
+    let other = |what: &str| Err(UsageError::Other(what.to_owned()));
+    let option = match (&name, resume, plan.durability.verify) {
+        (None, true, _) => return other("--resume needs the --journal of the run that was cut"),
+        (Some(_), _, _) => "--journal",
+        (None, false, true) => "--verify-settled",
+        (None, false, false) => return Ok(()),
+    };
+    if plan.job != Job::Extract {
+        return other(&format!("{option} is for extracting to disk"));
+    }
+    let mode = plan.durability.mode;
+    if !matches!(mode, DurabilityMode::Each | DurabilityMode::Group) {
+        return other(&format!(
+            "{option} needs --sync=each or --sync=group: mode {} settles nothing on the way",
+            mode.name()
+        ));
+    }
+    // What was asked for or kept on the way by an earlier run is not in its journal.
+    let bars = [
+        (plan.archive.multi_volume.is_some(), "several volumes"),
+        (plan.selection.ask, "asking for each member"),
+        (plan.extract.backup.is_some(), "--backup"),
+    ];
+    if let Some((_, what)) = bars.iter().find(|(given, _)| *given && name.is_some()) {
+        return other(&format!("{option} does not go with {what}"));
+    }
+    plan.journal = name.map(|name| Journal {
+        path: PathBuf::from(std::ffi::OsStr::from_bytes(&name)),
+        resume,
+    });
+    Ok(())
 }
 
 /// A value that cannot be used.

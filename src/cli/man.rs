@@ -144,17 +144,23 @@ fn tail(dialect: Dialect, text: &mut String) {
     }
     text.push_str(".SH SIGNALS\n");
     text.push_str(
-        "An interrupt, a hangup or SIGTERM ends an extraction after the member in hand: what was written is settled as \
-         the durability mode says, and the number of settled members is printed. A new archive that is not complete is removed, \
-         one that was appended to becomes what it was. A second one ends it at once.\n",
+        "An interrupt, a hangup or SIGTERM ends an extraction as soon as what is in hand is written, also while the \
+         archive brings nothing: it is settled as the durability mode says, and the number of settled members and how to \
+         go on are printed. A new archive that is not complete is removed, one that was appended to becomes what it was. \
+         A second one ends it at once.\n",
     );
-    if dialect == Dialect::Star {
-        text.push_str("SIGQUIT prints statistics, and work goes on.\n");
-    }
+    text.push_str(match dialect {
+        Dialect::Gnu => "SIGUSR1 prints figures so far, and work goes on.\n",
+        Dialect::Star => "SIGQUIT and SIGUSR1 print figures so far, and work goes on.\n",
+    });
     text.push_str(".SH \"SEE ALSO\"\n");
     text.push_str(match dialect {
-        Dialect::Gnu => ".BR durastar-star (1),\n.BR tar (1),\n.BR syncfs (2)\n",
-        Dialect::Star => ".BR durastar (1),\n.BR star (1),\n.BR syncfs (2)\n",
+        Dialect::Gnu => {
+            ".BR durastar-star (1),\n.BR durastar-durability (7),\n.BR tar (1),\n.BR syncfs (2)\n"
+        }
+        Dialect::Star => {
+            ".BR durastar (1),\n.BR durastar-durability (7),\n.BR star (1),\n.BR syncfs (2)\n"
+        }
     });
 }
 

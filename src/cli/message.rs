@@ -10,6 +10,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use durastar::sys;
+
 use super::dialect::voice::Line;
 
 /// Standard output and standard error.
@@ -37,10 +39,10 @@ const BUFFER_BYTES: usize = 64 << 10;
 impl Message {
     /// The process's streams.
     pub(crate) fn standard(program: &[u8]) -> Self {
-        // Not `io::stdout()`, which flushes at each newline.
-        let out: Box<dyn Write + Send> = match io::stdout().as_fd().try_clone_to_owned() {
-            Ok(descriptor) => Box::new(File::from(descriptor)),
-            Err(_) => Box::new(io::stdout()),
+        let out: Box<dyn Write + Send> = if sys::standard::was_closed(1) {
+            Box::new(Closed)
+        } else {
+            Self::standard_output()
         };
         let mut message = Self::with(program, out, Box::new(io::stderr()));
         message
@@ -50,6 +52,14 @@ impl Message {
             .flush_lines = io::stdout().is_terminal();
         message.terminal = io::stderr().is_terminal();
         message
+    }
+
+    /// Not `io::stdout()`, which flushes at each newline.
+    fn standard_output() -> Box<dyn Write + Send> {
+        match io::stdout().as_fd().try_clone_to_owned() {
+            Ok(descriptor) => Box::new(File::from(descriptor)),
+            Err(_) => Box::new(io::stdout()),
+        }
     }
 
     /// Any streams.
@@ -178,6 +188,19 @@ impl Streams {
 impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Message").finish_non_exhaustive()
+    }
+}
+
+/// Standard output where there is none. (What is open in its place by now is `/dev/null`.)
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(sys::standard::bad_descriptor())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ mod number;
 mod option;
 mod personality;
 mod report;
+mod resume;
 mod setting;
 mod show;
 mod signal;
@@ -218,14 +219,13 @@ fn carry_out(
     // One that came when everything was done already changes nothing.
     let interrupted = live.asked().filter(|_| stopped);
     if interrupted.is_some() {
-        message.err(&[Line::said(if command.plan.job.makes() {
-            "interrupted, the archive is not complete".to_owned()
+        message.err(&if command.plan.job.makes() {
+            vec![Line::said(
+                "interrupted, the archive is not complete".to_owned(),
+            )]
         } else {
-            format!(
-                "interrupted, {} members are settled",
-                outcome.stats.sync.settled_members
-            )
-        })]);
+            how_to_go_on(command, &outcome)
+        });
     }
     figures(dialect, command, &outcome, message);
     let output = message.finish();
@@ -282,6 +282,26 @@ fn answers(volumes: &[Volume]) -> Result<Box<dyn BufRead>, UsageError> {
             cause,
         }),
     }
+}
+
+/// After an interrupt: what is settled, and how to go on.
+fn how_to_go_on(command: &Command, outcome: &Outcome) -> Vec<Line> {
+    let stats = &outcome.stats;
+    let mut settled = statistics::settled(stats.sync.settled_members);
+    if stats.restored.resumed > 0 {
+        settled += &format!(", besides {} that were already", stats.restored.resumed);
+    }
+    let mut lines = vec![Line::said(settled)];
+    if command.plan.journal.is_some() {
+        let words = std::env::args_os().map(OsString::into_vec);
+        let mut text = b"to go on: ".to_vec();
+        text.extend(resume::command(words));
+        lines.push(Line::said(text));
+    } else {
+        let how = "the same command begins anew; with --journal=FILE it can be resumed";
+        lines.push(Line::said(how));
+    }
+    lines
 }
 
 /// The figures that were asked for, and those that star prints always.
@@ -367,6 +387,7 @@ fn open_logs(
     command: &Command,
     umask: u32,
 ) -> Result<(Option<Log>, Option<SettledLog>), UsageError> {
+    let wishes = &command.wishes;
     let identity = |path: &std::path::Path| {
         use std::os::unix::fs::MetadataExt;
         std::fs::metadata(path)
@@ -382,6 +403,15 @@ fn open_logs(
                 Volume::Standard => false,
             })
     };
+    if let Some(journal) = &command.plan.journal {
+        let name = journal.path.as_os_str().as_bytes();
+        let logs = [&wishes.report, &wishes.settled_log];
+        if is_archive(name) || logs.iter().any(|log| log.as_deref() == Some(name)) {
+            return Err(UsageError::Other(
+                "--journal names the archive, the report or the settled log".into(),
+            ));
+        }
+    }
     let create = |option: &'static str, name: &[u8]| {
         // It would be cut to nothing before it is read.
         if is_archive(name) {
@@ -402,7 +432,6 @@ fn open_logs(
                 cause,
             })
     };
-    let wishes = &command.wishes;
     let one_file = wishes.report.is_some() && wishes.report == wishes.settled_log;
     if one_file && wishes.report.as_deref() != Some(b"-") {
         return Err(UsageError::Other(

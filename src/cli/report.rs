@@ -99,6 +99,8 @@ pub(crate) fn render(outcome: &Outcome, around: Around<'_>) -> String {
             "skipped": restored.skipped,
             "failures": restored.failures,
             "warnings": restored.warnings,
+            "resumed": restored.resumed,
+            "repaired": restored.repaired,
             "jobs": restored.jobs,
             "wait_writers_seconds": seconds(restored.wait_writers),
         },
@@ -109,6 +111,9 @@ pub(crate) fn render(outcome: &Outcome, around: Around<'_>) -> String {
             "failed_syncs": sync.failed_syncs,
             "settled_members": sync.settled_members,
             "windows": sync.windows,
+            "verified_files": sync.verified_files,
+            "verified_bytes": sync.verified_bytes,
+            "journal_bytes": sync.journal_bytes,
             "wait_storage_seconds": seconds(sync.wait_storage),
             "in_syncs_seconds": seconds(sync.in_syncs),
             "p50_seconds": seconds(sync.p50),
@@ -191,6 +196,14 @@ pub(crate) const LAYOUT: &[(&str, &str)] = &[
     ("restored.skipped", "members passed over"),
     ("restored.failures", "failures while restoring"),
     ("restored.warnings", "warnings while restoring"),
+    (
+        "restored.resumed",
+        "members that an earlier run had settled, left as they are",
+    ),
+    (
+        "restored.repaired",
+        "members that an earlier run had settled, restored again",
+    ),
     ("restored.jobs", "threads that wrote"),
     (
         "restored.wait_writers_seconds",
@@ -205,6 +218,12 @@ pub(crate) const LAYOUT: &[(&str, &str)] = &[
         "members that are on stable storage for certain",
     ),
     ("sync.windows", "windows settled"),
+    (
+        "sync.verified_files",
+        "files read back from the device and compared",
+    ),
+    ("sync.verified_bytes", "bytes of them"),
+    ("sync.journal_bytes", "length of the journal, 0 without one"),
     (
         "sync.wait_storage_seconds",
         "time in which the run waited for stable storage",

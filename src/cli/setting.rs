@@ -229,6 +229,12 @@ pub(crate) enum Setting {
     Report(Vec<u8>),
     /// Write the names of settled members to this file.
     SettledLog(Vec<u8>),
+    /// Record the extraction in this file.
+    Journal(Vec<u8>),
+    /// Go on with what the journal says.
+    Resume,
+    /// Read back what is stable.
+    VerifySettled,
     /// How names are quoted.
     Quoting(Quoting),
     /// Bytes that are quoted too, or no more.

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufRead, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use durastar::error::{Complaint, Condition, Difference, Severity};
 use durastar::member::{Format, Member};
-use durastar::observe::{Answer, Observer, Operator, Verdict};
+use durastar::observe::{Answer, Observer, Operator, Stop, Verdict};
 use durastar::plan::{Job, Volume};
 use durastar::render::listing::Names;
 use durastar::select::glob::has_wildcards;
@@ -379,8 +380,18 @@ impl Observer for Show<'_> {
             .map(|prompt| Box::new(prompt) as Box<dyn Operator>)
     }
 
+    fn settled_members(&mut self, members: u64) {
+        self.live.at_settled(members);
+    }
+
+    fn stop(&mut self) -> Option<Arc<Stop>> {
+        self.live.begin()
+    }
+
     fn verdict(&mut self) -> Verdict {
-        if self.live.asked().is_some() || self.message.failed() || self.format.is_some() {
+        // A restore goes on when its listing cannot be written, as GNU tar's does; the exit status tells.
+        let nowhere = self.command.plan.job != Job::Extract && self.message.failed();
+        if self.live.asked().is_some() || nowhere || self.format.is_some() {
             Verdict::Stop
         } else {
             Verdict::Continue

@@ -1,17 +1,21 @@
 //! What signals ask for.
 //!
 //! A thread waits for them, because statistics are wanted at once, not when the engine next looks up. An interrupt lets
-//! the engine come to an orderly end (rule D7: one more barrier, and the number of settled members); a second one ends
-//! the program on the spot, as does the first where nothing is being written.
+//! the engine come to an orderly end (rule D7: one more barrier, and the number of settled members), also while it waits
+//! for an archive that brings nothing; a second one ends the program on the spot, whatever it waits for, as does the
+//! first where nothing is being written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use durastar::sys::signal::{self, HANGUP, INTERRUPT, QUIT, Signal, TERMINATE};
+use durastar::observe::Stop;
+use durastar::plan::DurabilityMode;
+use durastar::sys::signal::{self, HANGUP, INTERRUPT, QUIT, Signal, TERMINATE, USER_1};
 
 use super::assemble::Command;
 use super::dialect::Dialect;
+use super::dialect::voice::Line;
 use super::message::Message;
 use super::statistics;
 
@@ -22,8 +26,14 @@ pub(crate) struct Live {
     asked: AtomicI32,
     /// Records read so far, written by the observer.
     records: AtomicU64,
+    /// Members that are settled, written by the observer.
+    settled: AtomicU64,
+    /// The archive is open and the engine listens to `stop`.
+    begun: AtomicBool,
     /// The run is over; what follows is said by the main thread.
     over: AtomicBool,
+    /// Missing only where no descriptors were left for it.
+    stop: Option<Arc<Stop>>,
     started: Instant,
     record_bytes: u64,
 }
@@ -34,7 +44,10 @@ impl Live {
         Self {
             asked: AtomicI32::new(0),
             records: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            begun: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            stop: Stop::new().ok().map(Arc::new),
             started: Instant::now(),
             record_bytes: command.plan.archive.record_bytes as u64,
         }
@@ -46,6 +59,29 @@ impl Live {
             0 => None,
             signal => Some(signal),
         }
+    }
+
+    /// The engine is about to read the archive; from now on it ends in order when it is asked to.
+    pub(crate) fn begin(&self) -> Option<Arc<Stop>> {
+        self.begun.store(true, Ordering::Relaxed);
+        self.stop.clone()
+    }
+
+    /// Tells how many members are settled.
+    pub(crate) fn at_settled(&self, members: u64) {
+        self.settled.store(members, Ordering::Relaxed);
+    }
+
+    /// Whether this signal is the first that asks for the end of a run that can end in order.
+    fn ask(&self, signal: Signal) -> bool {
+        let can = self.begun.load(Ordering::Relaxed) && !self.over.load(Ordering::Relaxed);
+        if !can || self.asked.swap(signal, Ordering::Relaxed) != 0 {
+            return false;
+        }
+        if let Some(stop) = &self.stop {
+            stop.request();
+        }
+        true
     }
 
     /// Tells how far the run is.
@@ -73,7 +109,7 @@ impl Live {
 /// nothing that has to be put away.
 pub(crate) fn watch(dialect: Dialect, command: &Command, message: &Arc<Message>, live: &Arc<Live>) {
     let wishes = &command.wishes;
-    let mut signals = vec![INTERRUPT, HANGUP, TERMINATE];
+    let mut signals = vec![INTERRUPT, HANGUP, TERMINATE, USER_1];
     if dialect == Dialect::Star {
         signals.push(QUIT);
     }
@@ -100,6 +136,7 @@ pub(crate) fn watch(dialect: Dialect, command: &Command, message: &Arc<Message>,
         } else {
             "read"
         },
+        durable: command.plan.durability.mode != DurabilityMode::None && !command.plan.job.makes(),
         message: Arc::clone(message),
         live: Arc::clone(live),
     };
@@ -122,6 +159,8 @@ struct Desk {
     orderly: bool,
     /// What is done with the archive's bytes.
     done: &'static str,
+    /// Whether anything is ever settled.
+    durable: bool,
     message: Arc<Message>,
     live: Arc<Live>,
 }
@@ -130,13 +169,20 @@ impl Desk {
     fn take(&self, signal: Signal) {
         if self.totals_on.contains(&signal) {
             self.totals();
-        } else if signal == QUIT {
-            self.figures();
-        } else if self.orderly
-            && !self.live.over.load(Ordering::Relaxed)
-            && self.live.asked.swap(signal, Ordering::Relaxed) == 0
-        {
-            // The engine looks between members.
+        } else if signal == QUIT || signal == USER_1 {
+            match self.dialect {
+                Dialect::Star => self.figures(),
+                Dialect::Gnu => self.totals(),
+            }
+            if self.durable {
+                let settled = self.live.settled.load(Ordering::Relaxed);
+                let line = format!("{} so far", statistics::settled(settled));
+                self.message.err(&[Line::said(line)]);
+            }
+        } else if self.orderly && self.live.ask(signal) {
+            // What follows may take its time: the window's sync.
+            let line = "interrupted, what was begun is being settled; once more ends it at once";
+            self.message.err(&[Line::said(line)]);
         } else {
             if !self.orderly && self.dialect == Dialect::Star {
                 self.figures();
@@ -172,15 +218,17 @@ mod tests {
     use std::io;
 
     use super::{Arc, AtomicI32, AtomicU64, Desk, Instant, Message};
-    use super::{AtomicBool, Dialect, INTERRUPT, Live, QUIT};
+    use super::{AtomicBool, Dialect, INTERRUPT, Live, QUIT, Stop, USER_1};
     use crate::cli::message::tests::Shared;
-    use durastar::sys::signal::USER_1;
 
     fn desk(dialect: Dialect, err: &Shared) -> Desk {
         let live = Live {
             asked: AtomicI32::new(0),
             records: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            begun: AtomicBool::new(true),
             over: AtomicBool::new(false),
+            stop: Some(Arc::new(Stop::new().unwrap())),
             started: Instant::now(),
             record_bytes: 10240,
         };
@@ -191,6 +239,7 @@ mod tests {
             time: false,
             orderly: true,
             done: "read",
+            durable: false,
             message: Arc::new(Message::with(
                 b"star",
                 Box::new(io::sink()),
@@ -206,6 +255,7 @@ mod tests {
         assert_eq!(desk.live.asked(), None);
         desk.take(INTERRUPT);
         assert_eq!(desk.live.asked(), Some(INTERRUPT));
+        assert!(desk.live.begin().unwrap().is_requested());
     }
 
     #[test]

@@ -8,6 +8,14 @@ use durastar::stats::{Fifo, Stats};
 
 use super::dialect::voice::Line;
 
+/// How many members are settled, as a sentence without its end.
+pub(crate) fn settled(members: u64) -> String {
+    match members {
+        1 => "1 member is settled".to_owned(),
+        _ => format!("{members} members are settled"),
+    }
+}
+
 /// star's lines about the FIFO. The line of moves is left out: a ring that is mapped twice has none.
 pub(crate) fn star_fifo(fifo: &Fifo) -> Vec<Line> {
     let mut lines = vec![

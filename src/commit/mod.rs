@@ -7,7 +7,11 @@
 //! | batch | the same, all at the end | one syncfs(2) | as group |
 //! | none | nothing | nothing | nothing |
 //!
-//! The rules, which tests name:
+//! With a journal, or when what is settled is verified, mode each settles in windows as group does: at the end of each the
+//! directories in which names were made are synced, after the files. Then, in this order: the barrier, reading back, the
+//! journal, the names that are told.
+//!
+//! `man/durastar-durability.7` carries the same table, for users. The rules, which tests name:
 //!
 //! - D1 a member is settled only after a barrier that began after its last write and its last metadata change, and that
 //!   succeeded;
@@ -18,7 +22,9 @@
 //!   reports each write error once); those that pass are stable by that fsync(2), not by a second try of the first. What
 //!   is not kept open (in mode batch everything, in mode group the directories) cannot be asked: a file opened again has
 //!   forgotten the error once the kernel has dropped its inode. It does not settle, and is told by number and as a
-//!   range of the archive;
+//!   range of the archive. A file that is lost takes its other
+//!   names, hard links among the members, with it;
+//! - D6 what directories need comes after the last member below them, deepest first, and before the last barrier;
 //! - D7 an early end settles what was begun;
 //! - D8 mode none settles nothing.
 //! - D5 a file that is replaced by renaming is the old one or the whole new one after a crash: it is written under a
@@ -32,6 +38,7 @@
 
 mod latency;
 mod settle;
+mod verify;
 mod window;
 
 use std::collections::HashSet;
@@ -41,13 +48,14 @@ use std::time::{Duration, Instant};
 
 use crate::disk::{Directory, Disk, errno};
 use crate::error::{Complaint, Operation};
+use crate::journal::{Entry, Writer};
 use crate::observe::Inbox;
 use crate::plan::{Durability, DurabilityMode, SyncMethod};
 use crate::stats;
 use latency::Histogram;
 use settle::Settler;
 use window::{Action, FileSystem, Window};
-pub use window::{Stage, Ticket};
+pub use window::{Record, Stage, Ticket};
 
 /// Threads that wait for fsync(2) at the same time: their calls share commits of the journal. Measured with 20,458 members
 /// (182 MB) on ext4, two cores: 13 to 21 s with one thread, 2.4 to 4.7 s with 16, 1.8 to 3.1 s with 32, 1.5 to 1.9 s with 64.
@@ -62,6 +70,10 @@ struct Core<D: Disk> {
     threads: usize,
     counters: Mutex<Counters>,
     spoilt: Mutex<Spoilt>,
+    /// Where settled members are written down, and its name.
+    journal: Option<(Mutex<Writer>, Vec<u8>)>,
+    /// Whether files are read back before they settle.
+    verify: bool,
 }
 
 /// Files that failed, as far as they exist: a hard link to one is no better than it. Failures are few.
@@ -86,6 +98,8 @@ struct Counters {
     failed: u64,
     settled: u64,
     windows: u64,
+    verified_files: u64,
+    verified_bytes: u64,
     latencies: Histogram,
 }
 
@@ -162,6 +176,23 @@ impl<D: Disk> Core<D> {
         self.passed(name, Operation::Close, result)
     }
 
+    /// Writes down what is settled in these windows.
+    fn write_down(&self, windows: &[Arc<Window<D>>]) {
+        let Some((journal, name)) = &self.journal else {
+            return;
+        };
+        let mut entries: Vec<Entry> = windows
+            .iter()
+            .flat_map(|window| window.to_write_down())
+            .collect();
+        entries.sort_by_key(|entry| entry.index);
+        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(cause) = journal.append(entries.iter()) {
+            self.inbox
+                .post(Complaint::system(name, Operation::Write, cause));
+        }
+    }
+
     fn passed(&self, name: &[u8], operation: Operation, result: io::Result<()>) -> bool {
         result
             .map_err(|cause| self.inbox.post(Complaint::system(name, operation, cause)))
@@ -186,7 +217,8 @@ pub struct Committer<D: Disk> {
 }
 
 impl<D: Disk> Committer<D> {
-    /// `open_files` is how many files the process may have open; a window takes its share of them.
+    /// `journal` is where settled members are written down, with its name. `open_files` is how many files the process may
+    /// have open; a window takes its share of them.
     #[must_use]
     pub fn new(
         disk: Arc<D>,
@@ -194,6 +226,7 @@ impl<D: Disk> Committer<D> {
         durability: &Durability,
         open_files: usize,
         threads: usize,
+        journal: Option<(Writer, Vec<u8>)>,
     ) -> Self {
         let core = Arc::new(Core {
             disk,
@@ -201,6 +234,8 @@ impl<D: Disk> Committer<D> {
             threads,
             counters: Mutex::default(),
             spoilt: Mutex::default(),
+            journal: journal.map(|(writer, name)| (Mutex::new(writer), name)),
+            verify: durability.verify,
         });
         Self {
             durability: durability.clone(),
@@ -241,7 +276,12 @@ impl<D: Disk> Committer<D> {
             Action::Hold => Some(&self.current),
             Action::Close | Action::Sync => Some(&self.run),
         };
-        let held = matches!(action, Action::Hold).then_some(directory);
+        let window = match action {
+            Action::Sync if self.settles_early() => Some(&self.current),
+            _ => window,
+        };
+        let in_window = action == Action::Hold || (action == Action::Sync && self.settles_early());
+        let held = in_window.then_some(directory);
         Ok(Ticket::new(
             &self.core,
             window,
@@ -268,6 +308,8 @@ impl<D: Disk> Committer<D> {
         let file_system = self.file_system(directory)?;
         let (action, window) = match self.durability.mode {
             DurabilityMode::None => (Action::Close, None),
+            // Where windows are settled on the way, what is read back or written down belongs to one.
+            DurabilityMode::Each if self.settles_early() => (Action::Sync, Some(&self.current)),
             DurabilityMode::Each => (Action::Sync, None),
             DurabilityMode::Batch if file_system.is_trusted() => {
                 (Action::Close, Some(&self.current))
@@ -319,7 +361,8 @@ impl<D: Disk> Committer<D> {
         let holds = match self.durability.mode {
             DurabilityMode::Group => true,
             DurabilityMode::Batch => !file_system.is_trusted(),
-            DurabilityMode::Each | DurabilityMode::None => false,
+            DurabilityMode::Each => self.settles_early(),
+            DurabilityMode::None => false,
         };
         if holds {
             self.current.touch(&file_system, Some(directory));
@@ -327,6 +370,18 @@ impl<D: Disk> Committer<D> {
             self.run.touch(&file_system, None);
         }
         Ok(())
+    }
+
+    /// Whether members are described, for a journal or to be read back: then each settles in windows too, whose
+    /// directories are synced with them.
+    #[must_use]
+    pub fn settles_early(&self) -> bool {
+        self.core.journal.is_some() || self.core.verify
+    }
+
+    /// Notes what was decided about a directory, to be written down with the window that is being filled.
+    pub fn note(&mut self, entry: Entry) {
+        self.current.note(entry);
     }
 
     /// Whether a directory on this file system must be synced by itself at the end, after its mode and times were set.
@@ -435,6 +490,12 @@ impl<D: Disk> Committer<D> {
         }
     }
 
+    /// How many members are settled by now.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.core.count(|counters| counters.settled)
+    }
+
     /// Whether no sync has failed.
     #[must_use]
     pub fn is_intact(&self) -> bool {
@@ -459,6 +520,14 @@ impl<D: Disk> Committer<D> {
                 failed_syncs: counters.failed,
                 settled_members: counters.settled,
                 windows: counters.windows,
+                verified_files: counters.verified_files,
+                verified_bytes: counters.verified_bytes,
+                journal_bytes: self.core.journal.as_ref().map_or(0, |(journal, _)| {
+                    journal
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .length()
+                }),
                 wait_storage: self.waited.max(shared),
                 in_syncs,
                 p50: counters.latencies.percentile(50),

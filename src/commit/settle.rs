@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::window::{FileSystem, Load, Unsettled, Window};
-use super::{Core, SyncKind};
+use super::{Core, SyncKind, verify};
 use crate::disk::{Directory, Disk};
 use crate::error::{Complaint, Condition};
 
@@ -77,6 +77,11 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
                 }
             }
         }
+        if core.verify && file_system.broken().is_none() {
+            for window in windows {
+                verify::window(core, window, file_system.device);
+            }
+        }
         let mut lost = Vec::new();
         for (window, provable) in windows.iter().zip(provable) {
             if file_system.broken().is_none() && provable {
@@ -98,6 +103,7 @@ pub(super) fn settle<D: Disk>(core: &Core<D>, windows: &[Arc<Window<D>>]) {
             (None, _) => {}
         }
     }
+    core.write_down(windows);
     windows.iter().for_each(|window| window.release());
     core.count(|counters| counters.windows += 1);
 }

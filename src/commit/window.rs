@@ -1,13 +1,16 @@
 //! The members between two barriers, and the tickets by which their writers report.
 
 use std::collections::HashSet;
+use std::ffi::CString;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Core;
-use crate::disk::{Directory, Disk};
+use crate::disk::{Directory, Disk, Stat};
 use crate::error::{Complaint, Condition};
+use crate::journal;
+use crate::member::Extent;
 
 /// A file system that members are restored on.
 #[derive(Debug)]
@@ -71,7 +74,7 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Entry<D: Disk> {
     name_end: usize,
     file_system: usize,
     state: State,
@@ -79,11 +82,16 @@ struct Entry {
     inode: Option<(u64, u64)>,
     /// It has no name yet: this is told instead of the observer.
     stage: Option<Arc<Stage>>,
+    record: Option<Arc<Record<D>>>,
 }
 
 /// Where an object stands that gets its name only once it is stable. Mode none calls it stable when it is complete.
 #[derive(Debug, Default)]
-pub struct Stage(AtomicU8);
+pub struct Stage {
+    state: AtomicU8,
+    /// What is written down of it once it has its name.
+    entry: OnceLock<journal::Entry>,
+}
 
 impl Stage {
     const STABLE: u8 = 1;
@@ -92,17 +100,42 @@ impl Stage {
     /// Whether it is stable (`true`), or lost and never will be; `None` while that is not known.
     #[must_use]
     pub fn is_stable(&self) -> Option<bool> {
-        match self.0.load(Ordering::Acquire) {
+        match self.state.load(Ordering::Acquire) {
             Self::STABLE => Some(true),
             Self::LOST => Some(false),
             _ => None,
         }
     }
 
-    fn set(&self, stable: bool) {
-        let state = if stable { Self::STABLE } else { Self::LOST };
-        self.0.store(state, Ordering::Release);
+    /// What is to be written down of it, if anything is; known once it is stable.
+    #[must_use]
+    pub fn entry(&self) -> Option<&journal::Entry> {
+        self.entry.get()
     }
+
+    fn set(&self, stable: bool, entry: Option<&journal::Entry>) {
+        if let Some(entry) = entry {
+            // Told once only.
+            let _ = self.entry.set(entry.clone());
+        }
+        let state = if stable { Self::STABLE } else { Self::LOST };
+        self.state.store(state, Ordering::Release);
+    }
+}
+
+/// What is known of a member besides its name, for a journal and to read it back.
+#[derive(Debug)]
+pub struct Record<D: Disk> {
+    /// What is written down; its state on disk is filled in when the member is complete.
+    pub entry: journal::Entry,
+    /// The directory it is in.
+    pub directory: Arc<Directory<D>>,
+    /// Its name there.
+    pub name: CString,
+    /// Where its data lies; `None` for one piece from the beginning.
+    pub extents: Option<Vec<Extent>>,
+    /// Whether it has contents that can be read back.
+    pub has_data: bool,
 }
 
 /// How full a window is.
@@ -118,7 +151,9 @@ struct Inner<D: Disk> {
     outstanding: usize,
     fill: Fill,
     /// One for each member, in archive order, if names are kept; else only `shares` count.
-    entries: Vec<Entry>,
+    entries: Vec<Entry<D>>,
+    /// Decisions about directories.
+    notes: Vec<journal::Entry>,
     names: Vec<u8>,
     shares: Vec<Share<D>>,
     held: Vec<(usize, D::File)>,
@@ -177,6 +212,7 @@ impl<D: Disk> Window<D> {
             outstanding: 0,
             fill: Fill::default(),
             entries: Vec::new(),
+            notes: Vec::new(),
             names: Vec::new(),
             shares: Vec::new(),
             held: Vec::new(),
@@ -337,9 +373,39 @@ impl<D: Disk> Window<D> {
     pub(super) fn release(&self) {
         for entry in &self.lock().entries {
             if let Some(stage) = &entry.stage {
-                stage.set(entry.state == State::Settled);
+                let record = entry.record.as_ref().map(|record| &record.entry);
+                stage.set(entry.state == State::Settled, record);
             }
         }
+    }
+
+    /// A decision about a directory.
+    pub(super) fn note(&self, entry: journal::Entry) {
+        self.lock().notes.push(entry);
+    }
+
+    /// Members with contents that would be settled now on this file system, with their indices.
+    pub(super) fn ready_records(&self, device: u64) -> Vec<(usize, Arc<Record<D>>)> {
+        let inner = self.lock();
+        let on = |entry: &Entry<D>| inner.shares[entry.file_system].file_system.device == device;
+        let ready = inner.entries.iter().enumerate();
+        ready
+            .filter(|(_, entry)| entry.state == State::Ready && on(entry))
+            .filter_map(|(index, entry)| Some((index, Arc::clone(entry.record.as_ref()?))))
+            .filter(|(_, record)| record.has_data)
+            .collect()
+    }
+
+    /// What is to be written down of this window.
+    pub(super) fn to_write_down(&self) -> Vec<journal::Entry> {
+        let mut inner = self.lock();
+        let mut all = std::mem::take(&mut inner.notes);
+        let settled = inner
+            .entries
+            .iter()
+            .filter(|entry| entry.state == State::Settled && entry.stage.is_none());
+        all.extend(settled.filter_map(|entry| Some(entry.record.as_ref()?.entry.clone())));
+        all
     }
 
     /// Gives the names of settled members, in archive order.
@@ -411,6 +477,7 @@ pub struct Ticket<D: Disk> {
     action: Action,
     /// Told at once, where no window does it.
     stage: Option<Arc<Stage>>,
+    record: Option<Box<Record<D>>>,
     done: bool,
 }
 
@@ -440,6 +507,7 @@ impl<D: Disk> Ticket<D> {
             entry: None,
             action,
             stage: None,
+            record: None,
             done: false,
         };
         if let Some(window) = window {
@@ -464,6 +532,7 @@ impl<D: Disk> Ticket<D> {
                     state: State::Pending,
                     stage: None,
                     inode: None,
+                    record: None,
                 };
                 inner.entries.push(entry);
                 ticket.entry = Some(inner.entries.len() - 1);
@@ -527,6 +596,35 @@ impl<D: Disk> Ticket<D> {
         self.report(false, None);
     }
 
+    /// What is to be known of the member once it is settled. Its state on disk is not needed yet.
+    pub fn describe(&mut self, record: Record<D>) {
+        self.record = Some(Box::new(record));
+    }
+
+    /// Whether the member's state on disk is wanted.
+    #[must_use]
+    pub fn is_described(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// The member's state on disk and the checksum of its data, now that it is complete.
+    pub fn saw(&mut self, stat: &Stat, checksum: u64) {
+        if let Some(record) = &mut self.record {
+            let entry = &mut record.entry;
+            entry.mode = stat.mode;
+            entry.owner = (stat.uid, stat.gid);
+            entry.size = stat.size;
+            entry.mtime = stat.mtime;
+            entry.inode = stat.inode;
+            entry.checksum = checksum;
+        }
+    }
+
+    /// Its state could not be looked at: it is not written down.
+    pub fn forget(&mut self) {
+        self.record = None;
+    }
+
     /// The object is complete and there is no open file to it.
     pub fn finish(mut self) {
         self.report(true, None);
@@ -535,7 +633,8 @@ impl<D: Disk> Ticket<D> {
     fn report(&mut self, passed: bool, file: Option<D::File>) {
         self.done = true;
         if let Some(stage) = &self.stage {
-            stage.set(passed);
+            let record = self.record.as_ref().map(|record| &record.entry);
+            stage.set(passed, record);
         }
         let Some(window) = &self.window else {
             return;
@@ -543,6 +642,7 @@ impl<D: Disk> Ticket<D> {
         let mut inner = window.lock();
         if let Some(entry) = self.entry {
             inner.entries[entry].state = if passed { State::Ready } else { State::Lost };
+            inner.entries[entry].record = self.record.take().map(|record| Arc::new(*record));
             if let Some(file) = file {
                 inner.held.push((entry, file));
             }

@@ -40,6 +40,7 @@ pub enum Call {
     StatDir,
     StatFile,
     ReadLink,
+    DropCached,
     Write,
     SetSize,
     SetOwner,
@@ -212,6 +213,9 @@ impl<D: Disk> Disk for Faulty<D> {
     }
     fn read_link(&self, at: &D::Dir, name: &CStr) -> io::Result<Vec<u8>> {
         self.pass(Call::ReadLink)?.read_link(at, name)
+    }
+    fn drop_cached(&self, file: &D::File) -> io::Result<()> {
+        self.pass(Call::DropCached)?.drop_cached(file)
     }
     fn write_at(&self, file: &D::File, data: &[u8], offset: u64) -> io::Result<()> {
         self.pass(Call::Write)?.write_at(file, data, offset)

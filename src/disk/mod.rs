@@ -9,6 +9,7 @@ mod about;
 mod directory;
 mod fault;
 mod os;
+mod sim;
 mod timed;
 
 use std::ffi::{CStr, CString};
@@ -22,6 +23,7 @@ pub use about::{About, about, forget, forget_all};
 pub use directory::Directory;
 pub use fault::{Call, Faulty};
 pub use os::Os;
+pub use sim::{Body, Found, Image, Lie, Sim};
 pub use timed::{SyncCall, Timed};
 
 /// The error numbers that callers tell apart.
@@ -76,7 +78,7 @@ pub struct Stat {
     pub mtime: Timestamp,
     /// Last access.
     pub atime: Timestamp,
-    /// Last change of the inode.
+    /// Last change of anything: contents, attributes, names that lead to it. No program can set it.
     pub ctime: Timestamp,
     /// How much room it takes, in units of 512 bytes.
     pub blocks: u64,
@@ -152,7 +154,13 @@ pub enum Access {
     Write,
     /// For reading, or for a sync only.
     Read,
+    /// For reading from the device past the page cache (`O_DIRECT`, open(2)): place, length and memory have to be multiples
+    /// of [`DIRECT_BYTES`].
+    Direct,
 }
+
+/// What reads past the page cache are aligned to: enough for every device with blocks of up to a page.
+pub const DIRECT_BYTES: usize = 4096;
 
 /// A file system.
 ///
@@ -206,7 +214,7 @@ pub trait Disk: Debug + Send + Sync + 'static {
         links: Links,
         quiet: bool,
     ) -> io::Result<Self::File>;
-    /// Reads at `offset`, and says how many bytes: 0 at the end only.
+    /// pread(2): fewer bytes than fit only at the end of the file (or where a device gives fewer); 0 at the end only.
     ///
     /// # Errors
     /// See the trait.
@@ -302,6 +310,12 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// # Errors
     /// See the trait.
     fn read_link(&self, at: &Self::Dir, name: &CStr) -> io::Result<Vec<u8>>;
+    /// Asks the system to forget what it holds in memory of a file that is stable (posix_fadvise(2)), so that the next
+    /// read comes from the device.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn drop_cached(&self, file: &Self::File) -> io::Result<()>;
     /// Writes all of `data` at `offset`.
     ///
     /// # Errors

@@ -272,6 +272,7 @@ impl Disk for Os {
             Access::Overwrite => flags | OFlags::WRONLY | OFlags::TRUNC,
             Access::Write => flags | OFlags::WRONLY,
             Access::Read => flags | OFlags::RDONLY,
+            Access::Direct => flags | OFlags::RDONLY | OFlags::DIRECT,
         };
         uninterrupted(|| fs::openat(at, name, flags, Mode::empty())).map(File::from)
     }
@@ -325,6 +326,10 @@ impl Disk for Os {
 
     fn read_link(&self, at: &File, name: &CStr) -> io::Result<Vec<u8>> {
         uninterrupted(|| fs::readlinkat(at, name, Vec::new())).map(CString::into_bytes)
+    }
+
+    fn drop_cached(&self, file: &File) -> io::Result<()> {
+        Ok(fs::fadvise(file, 0, None, fs::Advice::DontNeed)?)
     }
 
     fn write_at(&self, file: &File, data: &[u8], offset: u64) -> io::Result<()> {

@@ -198,6 +198,10 @@ impl<D: Disk> Disk for Timed<D> {
         self.below.set_size(file, size)
     }
 
+    fn drop_cached(&self, file: &D::File) -> io::Result<()> {
+        self.below.drop_cached(file)
+    }
+
     fn set_owner(&self, target: &Target<'_, Self>, uid: u32, gid: u32) -> io::Result<()> {
         self.below.set_owner(&pass(target), uid, gid)
     }

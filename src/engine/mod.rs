@@ -12,16 +12,18 @@ mod target;
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::diff;
 use crate::disk::{Disk, Os};
 use crate::error::{Complaint, Condition, Error, Operation, Severity};
-use crate::extract::{Commands, Extractor, Request, write_out};
+use crate::extract::{Commands, Extractor, Known, Request, write_out};
 use crate::format::{Options, Reader as Members, SeekSource, Source};
+use crate::journal;
 use crate::member::{Event, Kind, Member, MemberStream, Timestamp};
-use crate::observe::{Answer, Observer, Operator, Verdict};
+use crate::observe::{Answer, Observer, Operator, Stop, Verdict};
 use crate::plan::{Compression, DurabilityMode, Job, MultiVolume, Plan, Seek};
 use crate::select::{Choice, Chosen, Selector};
 use crate::stats::{Bottleneck, Stats};
@@ -90,7 +92,11 @@ pub fn run_on<D: Disk>(
             differences: 0,
             warnings: 0,
             stopped: false,
+            stop: None,
         },
+        journal: None,
+        members: 0,
+        headers: 0,
     };
     run.stats.input.record_bytes = plan.archive.record_bytes as u64;
     let error = run.all(disk, output).err();
@@ -126,6 +132,7 @@ struct Counting<'a> {
     differences: u64,
     warnings: u64,
     stopped: bool,
+    stop: Option<Arc<Stop>>,
 }
 
 impl Observer for Counting<'_> {
@@ -180,8 +187,13 @@ impl Observer for Counting<'_> {
         self.observer.ended(block, zeros);
     }
 
+    fn settled_members(&mut self, members: u64) {
+        self.observer.settled_members(members);
+    }
+
     fn verdict(&mut self) -> Verdict {
-        let verdict = if self.stopped {
+        let asked = self.stop.as_ref().is_some_and(|stop| stop.is_requested());
+        let verdict = if self.stopped || asked {
             Verdict::Stop
         } else {
             self.observer.verdict()
@@ -196,10 +208,19 @@ struct Run<'a> {
     stats: Stats,
     promise: Promise,
     observer: Counting<'a>,
+    /// The journal's header, where there is one to be.
+    journal: Option<journal::Header>,
+    /// How many members were seen, and the checksum of their headers; for the journal.
+    members: u64,
+    headers: u64,
 }
 
 impl Run<'_> {
     fn all<D: Disk>(&mut self, disk: &Arc<D>, output: &mut dyn Write) -> Result<(), Error> {
+        self.check()?;
+        if self.plan.job.makes() || self.plan.job == Job::Delete {
+            self.observer.stop = self.observer.observer.stop();
+        }
         match self.plan.job {
             Job::Create => return self.create(disk),
             Job::Append | Job::Update | Job::Join => return self.append(disk),
@@ -211,8 +232,13 @@ impl Run<'_> {
             | Job::Compare => {}
         }
         let file = source::open(&self.plan.archive)?;
+        // From here on there is something to bring to an end; before, a signal ends the program.
+        self.observer.stop = self.observer.observer.stop();
         if let Some(change) = &self.plan.archive.multi_volume {
             return self.set(disk, file, change, output);
+        }
+        if self.plan.journal.is_some() && self.plan.job == Job::Extract {
+            self.journal = Some(self.header(&**disk, file.as_ref())?);
         }
         match self.seekable(file) {
             Ok((source, length)) => {
@@ -227,7 +253,8 @@ impl Run<'_> {
                 result
             }
             Err(file) => {
-                let (source, reader) = source::start(&self.plan.archive, file)?;
+                let (source, reader) =
+                    source::start(&self.plan.archive, file, self.observer.stop.clone())?;
                 self.observer.fifo(source.monitor());
                 let mut members = Members::new(source, self.options());
                 let mut result = self.work(disk, &mut members, reader.name(), output);
@@ -259,13 +286,76 @@ impl Run<'_> {
             self.plan.umask,
             self.observer.operator(),
         )?;
-        let source = SetSource::start(archive, file, set)?;
+        let source = SetSource::start(archive, file, set, self.observer.stop.clone())?;
         let name = source.name();
         let mut members = Members::new(source, self.options());
         let result = self.work(disk, &mut members, &name, output);
         let set = members.into_source().finish(&mut self.stats)?;
         // A run that ended early has not come to the volume it asked for.
         result.and_then(|()| set.finish())
+    }
+
+    /// Refuses what a mode cannot give.
+    fn check(&self) -> Result<(), Error> {
+        let early = self.plan.journal.is_some() || self.plan.durability.verify;
+        let windows = matches!(
+            self.plan.durability.mode,
+            DurabilityMode::Each | DurabilityMode::Group
+        );
+        if self.plan.job == Job::Extract && early && !windows {
+            let what = "a journal and verifying need mode each or group: the others settle nothing on the way";
+            return Err(Error::Plan(what.into()));
+        }
+        Ok(())
+    }
+
+    /// What is extracted, how and whereto.
+    fn header<D: Disk>(&self, disk: &D, file: Option<&File>) -> Result<journal::Header, Error> {
+        let archive = match file {
+            Some(file) => source::identity(file),
+            None => source::standard_input().and_then(|file| source::identity(&file)),
+        };
+        let archive = archive.map_err(|cause| Error::System {
+            operation: Operation::Read,
+            name: volume::name(self.plan.archive.volumes.first()),
+            cause,
+        })?;
+        let mut destinations = Vec::new();
+        for path in &self.plan.directories {
+            let open = || disk.stat_dir(&disk.open_path(path)?);
+            let stat = open().map_err(|cause| Error::System {
+                operation: Operation::ChangeDirectory,
+                name: path.as_os_str().as_bytes().to_vec(),
+                cause,
+            })?;
+            destinations.push(stat.inode);
+        }
+        Ok(journal::Header {
+            archive,
+            options: journal::Header::options(self.plan),
+            destinations,
+            started: Timestamp::default(),
+        })
+    }
+
+    fn open_journal(&mut self) -> Result<Option<journal::Opened>, Error> {
+        let (Some(plan), Some(header)) = (&self.plan.journal, self.journal.clone()) else {
+            return Ok(None);
+        };
+        let opened = if plan.resume {
+            journal::resume(&plan.path, header)
+        } else {
+            journal::create(&plan.path, self.plan.umask, header)
+        };
+        let name = plan.path.as_os_str().as_bytes().to_vec();
+        opened.map(Some).map_err(|problem| match problem {
+            journal::Problem::System(operation, cause) => Error::System {
+                operation,
+                name,
+                cause,
+            },
+            journal::Problem::Refused(reason) => Error::Journal { name, reason },
+        })
     }
 
     fn options(&self) -> Options {
@@ -281,7 +371,15 @@ impl Run<'_> {
     fn seekable(&self, file: Option<File>) -> Result<(SeekSource<File>, u64), Option<File>> {
         let wanted = match self.plan.archive.seek {
             Seek::Always => true,
-            Seek::Auto => self.plan.job == Job::List,
+            // What is settled already is passed over.
+            Seek::Auto => {
+                let resumes = self
+                    .plan
+                    .journal
+                    .as_ref()
+                    .is_some_and(|journal| journal.resume);
+                self.plan.job == Job::List || (self.plan.job == Job::Extract && resumes)
+            }
             Seek::Never => false,
         };
         match file {
@@ -373,6 +471,10 @@ impl Run<'_> {
             // These write, and do not come here.
             Job::Create | Job::Append | Job::Update | Job::Join | Job::Delete => Ok(()),
         };
+        // The input gives up when it is told to, and that is no fault of the archive.
+        if result.is_err() && self.observer.verdict() == Verdict::Stop {
+            result = Err(Error::Stopped);
+        }
         result = result.map_err(|error| self.named(error, archive));
         if result.is_ok() && !self.observer.stopped {
             for wanted in selector.unmatched() {
@@ -439,8 +541,13 @@ impl Run<'_> {
         members: &mut Members<S>,
         selector: &mut Selector,
     ) -> Result<(), Error> {
-        let mut extractor =
-            Extractor::<D, S::Span>::new(Arc::clone(disk), self.plan, sys::open_files())?;
+        let journal = self.open_journal()?;
+        let mut extractor = Extractor::<D, S::Span>::with_journal(
+            Arc::clone(disk),
+            self.plan,
+            sys::open_files(),
+            journal,
+        )?;
         members.before_sleep(extractor.flusher());
         let result = loop {
             if members.would_wait() {
@@ -462,7 +569,17 @@ impl Run<'_> {
                         directory: chosen
                             .directory
                             .unwrap_or(self.plan.directories.len().saturating_sub(1)),
+                        index: self.members - 1,
+                        headers: self.headers,
                     };
+                    let known = match extractor.known(&request) {
+                        Ok(known) => known,
+                        Err(error) => break Err(error),
+                    };
+                    extractor.pass_over(known);
+                    if known == Known::Settled {
+                        continue;
+                    }
                     if let Err(error) = extractor.restore(&request, members, &mut self.observer) {
                         break Err(error);
                     }
@@ -565,6 +682,10 @@ impl Run<'_> {
             }
             Event::Member(member) => member,
         };
+        self.members += 1;
+        if self.journal.is_some() {
+            self.headers = journal::chain(self.headers, &member);
+        }
         self.record_of(member.block);
         match selector.choose(&member) {
             Choice::Skip => {

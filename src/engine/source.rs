@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -11,10 +12,12 @@ use std::time::{Duration, Instant};
 use crate::error::{Complaint, Error, Operation};
 use crate::filter::{self, Choice, Decoder};
 use crate::format::{Source, SwapRead, is_byte_swapped};
-use crate::member::Format;
-use crate::plan::{Archive, Compression, CompressionFormat, Volume};
+use crate::journal;
+use crate::member::{Format, Timestamp};
+use crate::observe::Stop;
+use crate::plan::{Archive, Compression, CompressionFormat, RECORD_BYTES, Volume};
 use crate::stats;
-use crate::sys::cores;
+use crate::sys::{self, cores};
 use crate::volume::{self, Set};
 
 /// The consumer's end of the ring, as a parser wants it.
@@ -99,6 +102,7 @@ pub(super) struct ReaderReport {
 pub(super) struct Reader {
     thread: JoinHandle<ReaderReport>,
     meter: Arc<Meter>,
+    stop: Option<Arc<Stop>>,
     name: Vec<u8>,
 }
 
@@ -109,16 +113,38 @@ struct Meter {
     nanos: AtomicU64,
 }
 
-/// An input that keeps its meter running.
-struct Metered<R> {
-    inner: R,
+/// An input that keeps its meter running, and that gives up when the run is to end.
+struct Metered {
+    input: File,
     meter: Arc<Meter>,
+    /// Set where a read may sleep for as long as somebody else likes, which a regular file's does not.
+    stop: Option<Arc<Stop>>,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl Metered {
+    fn new(input: File, meter: Arc<Meter>, stop: Option<Arc<Stop>>) -> Self {
+        let is_file = input.metadata().is_ok_and(|state| state.is_file());
+        Self {
+            input,
+            meter,
+            stop: stop.filter(|_| !is_file),
+        }
+    }
+
+    fn read_unless_stopped(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(stop) = &self.stop
+            && !sys::readable_before(self.input.as_fd(), stop.descriptor())?
+        {
+            return Err(io::Error::other("stopped"));
+        }
+        self.input.read(buffer)
+    }
+}
+
+impl Read for Metered {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let start = Instant::now();
-        let result = self.inner.read(buffer);
+        let result = self.read_unless_stopped(buffer);
         let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.meter.nanos.fetch_add(nanos, Ordering::Relaxed);
         if let Ok(count) = result {
@@ -126,6 +152,14 @@ impl<R: Read> Read for Metered<R> {
         }
         result
     }
+}
+
+/// Standard input without a buffer, whose bytes poll(2) would not see.
+pub(super) fn standard_input() -> io::Result<File> {
+    if sys::standard::was_closed(0) {
+        return Err(sys::standard::bad_descriptor());
+    }
+    io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// Opens a volume; `None` stands for standard input.
@@ -152,19 +186,26 @@ pub(super) struct SetSource {
     reader: Option<Reader>,
     set: Set,
     archive: Archive,
+    stop: Option<Arc<Stop>>,
     /// Of the volumes that were read to their end.
     counters: stats::Stats,
 }
 
 impl SetSource {
     /// Starts to read the first volume of a set, which is open already.
-    pub(super) fn start(archive: &Archive, file: Option<File>, set: Set) -> Result<Self, Error> {
-        let (ring, reader) = start(archive, file)?;
+    pub(super) fn start(
+        archive: &Archive,
+        file: Option<File>,
+        set: Set,
+        stop: Option<Arc<Stop>>,
+    ) -> Result<Self, Error> {
+        let (ring, reader) = start(archive, file, stop.clone())?;
         Ok(Self {
             ring,
             reader: Some(reader),
             set,
             archive: archive.clone(),
+            stop,
             counters: stats::Stats::default(),
         })
     }
@@ -185,11 +226,13 @@ impl SetSource {
             }
         };
         self.archive.volumes = self.set.current().cloned().into_iter().collect();
-        let (mut ring, reader) = start(&self.archive, file)?;
+        let (mut ring, reader) = start(&self.archive, file, self.stop.clone())?;
         ring.hook = hook;
         let ended = std::mem::replace(&mut self.ring, ring);
         self.reader = Some(reader);
-        if let Some(old) = old {
+        if let Some(mut old) = old {
+            // It has come to its volume's end by itself, and the next ones can still be told to stop.
+            old.stop = None;
             old.finish(ended, &mut self.counters)?;
         }
         Ok(())
@@ -268,6 +311,35 @@ pub(super) fn plain_length(file: &File) -> Option<u64> {
     plain.then_some(state.len())
 }
 
+/// What is known of an archive's file, if it is a regular one; read at its places, so that nothing is taken from it.
+pub(super) fn identity(file: &File) -> io::Result<Option<journal::Archive>> {
+    let state = file.metadata()?;
+    if !state.is_file() {
+        return Ok(None);
+    }
+    let mut head = [0; RECORD_BYTES];
+    let mut known = 0;
+    while known < head.len() {
+        match file.read_at(&mut head[known..], known as u64) {
+            Ok(0) => break,
+            Ok(count) => known += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut checksum = journal::Checksum::default();
+    checksum.add(&head[..known]);
+    Ok(Some(journal::Archive {
+        size: state.len(),
+        mtime: Timestamp {
+            seconds: state.mtime(),
+            nanos: u32::try_from(state.mtime_nsec()).unwrap_or(0),
+        },
+        inode: state.ino(),
+        head: checksum.value(),
+    }))
+}
+
 fn choice(compression: &Compression) -> Choice {
     match compression {
         Compression::Detect => Choice::Detect,
@@ -286,7 +358,11 @@ fn choice(compression: &Compression) -> Choice {
 }
 
 /// Starts to read an opened archive into a new ring.
-pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource, Reader), Error> {
+pub(super) fn start(
+    archive: &Archive,
+    file: Option<File>,
+    stop: Option<Arc<Stop>>,
+) -> Result<(RingSource, Reader), Error> {
     let name = volume::name(archive.volumes.first());
     let failed = |cause| Error::System {
         operation: Operation::Read,
@@ -305,19 +381,9 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
         Some(_) => Choice::Force(filter::Format::Plain),
         None => choice(&archive.compression),
     };
-    let run = {
-        let meter = Arc::clone(&meter);
-        move || {
-            let input: Box<dyn Read + Send> = match file {
-                Some(file) => Box::new(Metered { inner: file, meter }),
-                None => Box::new(Metered {
-                    inner: io::stdin(),
-                    meter,
-                }),
-            };
-            fill(put, input, &choice)
-        }
-    };
+    let file = file.map_or_else(standard_input, Ok).map_err(failed)?;
+    let input = Metered::new(file, Arc::clone(&meter), stop.clone());
+    let run = move || fill(put, Box::new(input), &choice);
     let thread = thread::Builder::new()
         .name("durastar-read".into())
         .spawn(run)
@@ -331,6 +397,7 @@ pub(super) fn start(archive: &Archive, file: Option<File>) -> Result<(RingSource
         Reader {
             thread,
             meter,
+            stop,
             name,
         },
     ))
@@ -388,7 +455,7 @@ fn fill_from(put: fifo::Put, decoder: &mut Decoder) -> bool {
 }
 
 impl Reader {
-    /// Waits for the thread's end, which comes when the input ends or nobody takes from the ring any more.
+    /// Waits for the thread's end, which comes now if it has not come yet: nobody takes from the ring any more.
     pub(super) fn finish(
         self,
         source: RingSource,
@@ -396,6 +463,10 @@ impl Reader {
     ) -> Result<ReaderReport, Error> {
         let fifo = source.get.stats();
         drop(source);
+        // It may be asleep, waiting for what nobody wants any more.
+        if let Some(stop) = &self.stop {
+            stop.request();
+        }
         let report = self
             .thread
             .join()

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -42,6 +42,8 @@ pub(super) struct Writing<D: Disk> {
     pub(super) cut: AtomicBool,
     /// The mode a broken file is left with: nobody takes it for the whole one.
     pub(super) broken_mode: u32,
+    /// Of its data, if the ticket is described; set before the last share is given away.
+    pub(super) checksum: AtomicU64,
     pub(super) ticket: Ticket<D>,
 }
 
@@ -75,7 +77,8 @@ impl<D: Disk> Writing<D> {
             failed,
             cut,
             broken_mode,
-            ticket,
+            checksum,
+            mut ticket,
         } = self;
         let target = Target::<D>::File(&file);
         if failed.into_inner() || cut.into_inner() {
@@ -93,6 +96,12 @@ impl<D: Disk> Writing<D> {
             well = false;
         }
         well &= restore::apply(disk, inbox, &name, &target, &attributes, extras.as_deref());
+        if well && ticket.is_described() {
+            match disk.stat_file(&file) {
+                Ok(stat) => ticket.saw(&stat, checksum.into_inner()),
+                Err(_) => ticket.forget(),
+            }
+        }
         if well {
             ticket.finish_file(file, &name);
             return;

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::executor::Writing;
 use super::extents::Extents;
@@ -11,6 +11,7 @@ use super::place::{Blocked, c_string};
 use super::{Extractor, PIECE_BYTES, Refusal, Request, Spot};
 use crate::disk::{Access, Directory, Disk, FileKind, Stat};
 use crate::error::{Complaint, Condition, Error, Operation};
+use crate::journal::Checksum;
 use crate::member::{Extent, Member, MemberStream};
 use crate::observe::Observer;
 use crate::plan::Existing;
@@ -47,8 +48,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         };
         // Only now: where open files run out, `make` waits for everything that has begun.
         let begun = self.begin(request, spot, member.size, None);
-        let ticket =
+        let mut ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Open, cause))?;
+        self.describe(&mut ticket, request, spot, true);
         if is_new {
             let directory = &spot.directory;
             if !directory.keeps_mode(first_mode) || born.is_none() {
@@ -79,6 +81,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             holes,
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
+            checksum: AtomicU64::new(0),
             broken_mode: mode & 0o600,
             ticket,
         });
@@ -102,6 +105,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }];
         let mut extents = Extents::new(member.sparse.as_deref().unwrap_or(&whole));
         let mut left = member.stored;
+        let mut checksum = writing.ticket.is_described().then(Checksum::default);
         while left > 0 {
             let Some(offset) = extents.offset() else {
                 break;
@@ -124,7 +128,13 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             let length = data.as_ref().len() as u64;
             left = left.saturating_sub(length);
             extents.advance(length);
+            if let Some(checksum) = &mut checksum {
+                checksum.add(data.as_ref());
+            }
             if left == 0 {
+                if let Some(checksum) = checksum {
+                    writing.checksum.store(checksum.value(), Ordering::Relaxed);
+                }
                 self.executor.write(writing, offset, Some(data));
                 return Ok(());
             }
@@ -133,6 +143,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }
         if left > 0 {
             writing.cut.store(true, Ordering::Relaxed);
+        }
+        if let Some(checksum) = checksum {
+            writing.checksum.store(checksum.value(), Ordering::Relaxed);
         }
         self.executor.write(writing, 0, None);
         Ok(())
@@ -224,9 +237,12 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         // Where no file may change under its name, one that is there under that name is not written into again.
         let is_whole = spot.becomes.is_some() && waiting.is_none();
         if is_whole || !self.wants_contents(request.member, &source, &source_name, &stat)? {
+            self.describe(&mut ticket, request, spot, false);
+            ticket.saw(&stat, 0);
             ticket.finish();
             return Ok(());
         }
+        self.describe(&mut ticket, request, spot, true);
         let file = self
             .disk
             .open_file(&spot.directory.handle, &spot.name, Access::Overwrite)
@@ -240,6 +256,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             holes: false,
             failed: AtomicBool::new(false),
             cut: AtomicBool::new(false),
+            checksum: AtomicU64::new(0),
             broken_mode: stat.mode & 0o600,
             ticket,
         });

@@ -16,6 +16,7 @@ mod fixup;
 mod place;
 mod remove;
 mod restore;
+mod resume;
 mod staging;
 mod way;
 
@@ -26,9 +27,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::commit::{Committer, SYNC_THREADS};
+use crate::commit::{Committer, Record, SYNC_THREADS, Ticket};
 use crate::disk::{Directory, Disk, FileKind, Node, Stat, Target, Times, errno};
 use crate::error::{Complaint, Condition, Error, Operation, Severity};
+use crate::journal::{self, Opened, What};
 use crate::member::{Kind, Member, MemberStream, Timestamp};
 use crate::observe::{Inbox, Observer, Verdict};
 use crate::plan::{DurabilityMode, Existing, ExistingDirectories, Plan};
@@ -42,6 +44,8 @@ use extras::Extras;
 use fixup::Fixups;
 use place::{Blocked, MakeMissing, Places, c_string};
 use restore::Attributes;
+use resume::Before;
+pub use resume::Known;
 use staging::Staging;
 
 /// The largest piece of a file that one task writes: large enough that calls do not count, small enough that a ring of
@@ -63,6 +67,10 @@ pub struct Request<'a> {
     pub link: &'a [u8],
     /// Index into [`Plan::directories`].
     pub directory: usize,
+    /// Which member of the archive it is, from 0; for the journal.
+    pub index: u64,
+    /// [`journal::chain`] up to it; for the journal.
+    pub headers: u64,
 }
 
 /// Why a member was not restored. The run goes on unless the archive itself is at fault.
@@ -106,12 +114,16 @@ pub struct Extractor<'p, D: Disk, S> {
     fixups: Fixups<D>,
     staging: Staging,
     numbers: backup::Numbers,
+    /// What an earlier run has settled.
+    before: Option<Before>,
     now: Timestamp,
     counts: stats::Restored,
     seen_member: bool,
     stopped: bool,
     /// Directories that were made on the way and are still to be told of.
     made: Vec<Box<[u8]>>,
+    /// Settled members that the observer knows of.
+    settled: u64,
 }
 
 impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
@@ -120,8 +132,21 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
     /// # Errors
     /// A destination cannot be opened.
     pub fn new(disk: Arc<D>, plan: &'p Plan, open_files: usize) -> Result<Self, Error> {
+        Self::with_journal(disk, plan, open_files, None)
+    }
+
+    /// The same with an open journal: looks at what it says is settled.
+    ///
+    /// # Errors
+    /// As [`Extractor::new`].
+    pub fn with_journal(
+        disk: Arc<D>,
+        plan: &'p Plan,
+        open_files: usize,
+        journal: Option<Opened>,
+    ) -> Result<Self, Error> {
         let inbox = Arc::new(Inbox::default());
-        let places = Places::open(
+        let mut places = Places::open(
             &disk,
             &plan.directories,
             plan.selection.keep_dot_dot,
@@ -146,12 +171,21 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         };
         let executor = Executor::new(&disk, &inbox, jobs, batch);
         let threads = if jobs == 1 { 1 } else { jobs.max(SYNC_THREADS) };
+        let (mut before, mut writer) = (None, None);
+        if let Some(opened) = journal {
+            if !opened.entries.is_empty() || plan.journal.as_ref().is_some_and(|it| it.resume) {
+                let (started, entries) = (opened.started, opened.entries);
+                before = Some(Before::examine(&*disk, &mut places, started, entries));
+            }
+            writer = Some((opened.writer, journal_name(plan)));
+        }
         let committer = Committer::new(
             Arc::clone(&disk),
             Arc::clone(&inbox),
             &plan.durability,
             open_files,
             threads,
+            writer,
         );
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -170,11 +204,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             fixups: Fixups::new(),
             staging: Staging::new(),
             numbers: backup::Numbers::default(),
+            before,
             now,
             counts: stats::Restored::default(),
             seen_member: false,
             stopped: false,
             made: Vec::new(),
+            settled: 0,
         })
     }
 
@@ -260,6 +296,55 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         }
     }
 
+    fn journal_name(&self) -> Vec<u8> {
+        journal_name(self.plan)
+    }
+
+    /// What is known of a member before it is on disk.
+    fn entry(&self, request: &Request<'_>, spot: &Spot<D>, what: What) -> journal::Entry {
+        journal::Entry {
+            index: request.index,
+            block: request.member.block,
+            headers: request.headers,
+            what,
+            base: spot.base as u64,
+            path: spot.path.clone(),
+            link: request.link.to_vec(),
+            mode: 0,
+            owner: (0, 0),
+            size: 0,
+            mtime: Timestamp::default(),
+            inode: 0,
+            checksum: 0,
+        }
+    }
+
+    /// Describes a member for the journal, or so that it can be read back.
+    fn describe(
+        &self,
+        ticket: &mut Ticket<D>,
+        request: &Request<'_>,
+        spot: &Spot<D>,
+        has_data: bool,
+    ) {
+        if self.committer.settles_early() {
+            ticket.describe(Record {
+                entry: self.entry(request, spot, journal::what(request.member.kind)),
+                directory: Arc::clone(&spot.directory),
+                name: spot.name.clone(),
+                extents: request.member.sparse.clone(),
+                has_data,
+            });
+        }
+    }
+
+    /// Notes for the journal what becomes of a directory.
+    fn note_directory(&mut self, request: &Request<'_>, spot: &Spot<D>, what: What) {
+        if self.committer.settles_early() {
+            self.committer.note(self.entry(request, spot, what));
+        }
+    }
+
     fn complain(&mut self, complaint: &Complaint, observer: &mut dyn Observer) {
         if observer.complaint(complaint) == Verdict::Stop {
             self.stopped = true;
@@ -278,7 +363,16 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         }
         self.committer.poll(&mut |names| observer.settled(names));
         self.rename_stable();
+        self.tell_settled(observer);
         self.deliver(observer);
+    }
+
+    fn tell_settled(&mut self, observer: &mut dyn Observer) {
+        let settled = self.committer.settled();
+        if settled > self.settled {
+            self.settled = settled;
+            observer.settled_members(settled);
+        }
     }
 
     fn rotate(&mut self, observer: &mut dyn Observer) {
@@ -378,7 +472,11 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
                 observer,
             ),
             Kind::Directory | Kind::Socket | Kind::VolumeHeader | Kind::Continuation => Ok(()),
+        }?;
+        if let Some(before) = &mut self.before {
+            before.made(spot.base, &spot.path);
         }
+        Ok(())
     }
 
     /// A directory in which a name is about to change.
@@ -581,8 +679,9 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         attributes: Attributes,
     ) -> Result<(), Refusal> {
         let begun = self.begin(request, spot, 0, None);
-        let ticket =
+        let mut ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
+        self.describe(&mut ticket, request, spot, false);
         let owner = attributes
             .owner
             .filter(|owner| *owner != (stat.uid, stat.gid));
@@ -604,6 +703,12 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             &attributes,
             extras.as_deref(),
         ) {
+            if ticket.is_described() {
+                match self.disk.stat_at(&spot.directory.handle, &spot.name) {
+                    Ok(stat) => ticket.saw(&stat, 0),
+                    Err(_) => ticket.forget(),
+                }
+            }
             ticket.finish();
         } else {
             ticket.fail_inode(stat.identity());
@@ -709,6 +814,12 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             self.settle_pending(observer);
         }
         let is_destination = spot.path.is_empty();
+        let before = self.before.as_ref();
+        let decided = before.and_then(|before| before.directory(request.index));
+        if decided == Some(What::KeptDirectory) {
+            return Err(Refusal::Silent);
+        }
+        let taken = decided.is_some() || (!is_destination && self.is_unfinished(&spot));
         let backup = self.back_up(&spot, false, observer)?;
         let mut there = self.there(&spot)?;
         if let (
@@ -719,8 +830,9 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
             Some(stat),
         ) = (self.plan.extract.existing, &there)
         {
-            let excepted = except_dot && first && is_destination;
+            let excepted = (except_dot && first && is_destination) || taken;
             if !excepted && stat.mtime >= member.mtime {
+                self.note_directory(request, &spot, What::KeptDirectory);
                 return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
             }
         }
@@ -734,13 +846,19 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let mut exists = there.is_some_and(|stat| stat.kind == FileKind::Directory);
         // As GNU tar has it, existing files are kept with their metadata, and a directory is worth no complaint.
         match self.plan.extract.existing {
+            _ if taken => {}
             Existing::KeepSilently if there.is_some() => {
+                self.note_directory(request, &spot, What::KeptDirectory);
                 return Err(Complaint::warning(&spot.shown, Condition::Kept).into());
             }
-            Existing::KeepComplain if there.is_some() => return Ok(()),
+            Existing::KeepComplain if there.is_some() => {
+                self.note_directory(request, &spot, What::KeptDirectory);
+                return Ok(());
+            }
             _ => {}
         }
         if exists
+            && !taken
             && self.plan.extract.existing == Existing::RemoveFirst
             && self.may_remove_tree(&spot)
         {
@@ -804,10 +922,13 @@ impl<'p, D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'p, D, S> {
         let begun = self.committer.begin_late(request.name, &spot.directory);
         let ticket =
             begun.map_err(|cause| Complaint::system(&spot.shown, Operation::Stat, cause))?;
-        let keep = exists && self.plan.extract.existing_directories == ExistingDirectories::Keep;
+        let keep =
+            exists && !taken && self.plan.extract.existing_directories == ExistingDirectories::Keep;
         if keep {
+            self.note_directory(request, &spot, What::KeptDirectory);
             ticket.finish();
         } else {
+            self.note_directory(request, &spot, What::Directory);
             let extras = Extras::of(member, &self.plan.extract);
             self.fixups.add(
                 spot.base,
@@ -832,6 +953,14 @@ pub struct Finished {
     pub intact: bool,
     /// No thread has panicked.
     pub well: bool,
+}
+
+/// The journal's name, for messages.
+fn journal_name(plan: &Plan) -> Vec<u8> {
+    let journal = plan.journal.as_ref();
+    journal.map_or_else(Vec::new, |journal| {
+        journal.path.as_os_str().as_bytes().to_vec()
+    })
 }
 
 /// Threads that write: as many as there are cores, but in mode each as many as pay while they wait for fsync(2).

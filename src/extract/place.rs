@@ -233,6 +233,15 @@ impl<D: Disk> Places<D> {
         found
     }
 
+    /// The directory that these components lead to from a destination (or from `/`, by its own number), if it is there.
+    pub(super) fn find_known(&mut self, base: usize, path: &[u8]) -> Option<Arc<Directory<D>>> {
+        let absolute = base == ABSOLUTE;
+        if !absolute && base >= self.roots.len() {
+            return None;
+        }
+        self.find(base, absolute, path, None).ok()
+    }
+
     /// Opens one component, following a link if that is allowed, making a directory if it is missing.
     fn step(
         &self,

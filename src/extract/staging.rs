@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Extractor, Refusal, Request, Spot};
-use crate::commit::{Stage, Ticket};
+use crate::commit::{Record, Stage, Ticket};
 use crate::disk::{Disk, FileKind, errno};
 use crate::error::{Complaint, Condition, Operation};
 use crate::observe::Observer;
@@ -133,8 +133,10 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         match self.plan.extract.existing {
             // It has another name by now; that it has this one too is only so that there is no gap.
             _ if self.plan.extract.backup.is_some() && stat.kind != FileKind::Directory => Ok(()),
-            Existing::KeepSilently => Err(Complaint::warning(&spot.shown, Condition::Kept).into()),
-            Existing::KeepComplain => {
+            Existing::KeepSilently if !self.is_unfinished(&now) => {
+                Err(Complaint::warning(&spot.shown, Condition::Kept).into())
+            }
+            Existing::KeepComplain if !self.is_unfinished(&now) => {
                 let cause = io::Error::from_raw_os_error(errno::EEXIST);
                 Err(Complaint::system(&spot.shown, operation, cause).into())
             }
@@ -270,7 +272,17 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             self.disk.rename(at, temporary, at, name).map(|()| ticket)
         });
         match renamed {
-            Ok(ticket) => {
+            Ok(mut ticket) => {
+                if let Some(entry) = pending.stage.entry() {
+                    ticket.describe(Record {
+                        entry: entry.clone(),
+                        directory: Arc::clone(&directory),
+                        name: name.clone(),
+                        extents: None,
+                        // Its contents were read back before it got its name.
+                        has_data: false,
+                    });
+                }
                 self.places.renamed(*identity, temporary, name);
                 self.places
                     .replaced(pending.base, &below(&pending.path, name));

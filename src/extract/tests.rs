@@ -158,7 +158,9 @@ fn plan(destination: &Path, mode: DurabilityMode) -> Plan {
             window_bytes: 1 << 20,
             method: SyncMethod::Auto,
             report_settled: true,
+            verify: false,
         },
+        journal: None,
         jobs: std::num::NonZeroUsize::new(2),
         umask: 0o022,
     }
@@ -222,6 +224,8 @@ fn try_restore(
             name: &member.name,
             link: &member.link,
             directory: 0,
+            index: 0,
+            headers: 0,
         };
         extractor
             .restore(&request, &mut stream, &mut heard)
@@ -737,6 +741,8 @@ fn a_member_that_is_cut_off_stays_recognisably_broken() {
             name: b"cut",
             link: b"",
             directory: 0,
+            index: 0,
+            headers: 0,
         };
         let result = extractor.restore(&request, &mut stream, &mut heard);
         assert!(matches!(result, Err(Error::UnexpectedEnd { .. })));
@@ -891,6 +897,8 @@ fn the_open_file_limit_bounds_a_window() {
             name: &member.name,
             link: b"",
             directory: 0,
+            index: 0,
+            headers: 0,
         };
         extractor
             .restore(&request, &mut Prepared::default(), &mut heard)
@@ -952,6 +960,8 @@ fn the_observer_can_end_the_run() {
         name: &member.name,
         link: b"",
         directory: 0,
+        index: 0,
+        headers: 0,
     };
     extractor
         .restore(&request, &mut Prepared::default(), &mut heard)

@@ -30,7 +30,7 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
         }
         // A file that is still being written is as old as this moment until it gets its time.
         self.executor.drain();
-        if is_newer(self.there(spot)?) {
+        if is_newer(self.there(spot)?) && !self.is_unfinished(spot) {
             return Err(Complaint::warning(&spot.shown, Condition::NotNewer).into());
         }
         Ok(())
@@ -83,6 +83,9 @@ impl<D: Disk, S: AsRef<[u8]> + Send + Sync + 'static> Extractor<'_, D, S> {
             };
             match error.raw_os_error() {
                 Some(errno::EEXIST) if attempts < 4 => match self.plan.extract.existing {
+                    Existing::KeepSilently | Existing::KeepComplain if self.is_unfinished(spot) => {
+                        self.clear_way(spot, operation, observer)?;
+                    }
                     Existing::KeepSilently => {
                         return Err(Complaint::warning(&spot.shown, Condition::Kept).into());
                     }

@@ -40,10 +40,22 @@ pub struct Plan {
     pub create: Create,
     /// When writes are forced to stable storage.
     pub durability: Durability,
+    /// The record by which the extraction can be resumed.
+    pub journal: Option<Journal>,
     /// How many threads write file contents; `None` for the default. With one, everything happens in archive order.
     pub jobs: Option<NonZeroUsize>,
     /// The process's umask; the library never asks for it.
     pub umask: u32,
+}
+
+/// The record by which an extraction can be resumed. Only modes each and group settle anything on the way that is worth
+/// one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    /// Its file.
+    pub path: PathBuf,
+    /// Go on with what it says; otherwise it is made and must not exist.
+    pub resume: bool,
 }
 
 /// The kind of work.
@@ -549,6 +561,9 @@ pub struct Durability {
     pub method: SyncMethod,
     /// Whether the observer wants the name of each settled member; without it names are not kept.
     pub report_settled: bool,
+    /// Whether what a barrier has made stable is read back from the device before it counts as settled (modes each and
+    /// group).
+    pub verify: bool,
 }
 
 /// When writes are forced to stable storage.

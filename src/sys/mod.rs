@@ -10,12 +10,15 @@ pub mod machine;
 pub mod names;
 pub mod process;
 pub mod signal;
+pub mod standard;
 pub mod time;
 
 use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
 
 /// Sets the process's umask to 0 and gives back what it was.
 ///
@@ -79,6 +82,25 @@ pub fn open_files() -> usize {
     limit.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     })
+}
+
+/// Sleeps until `input` can be read without sleeping (also because it is at its end), or until `stop` can; gives whether
+/// it was not `stop`.
+///
+/// # Errors
+/// poll(2) failed.
+pub fn readable_before(input: BorrowedFd<'_>, stop: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut both = [
+        PollFd::from_borrowed_fd(input, PollFlags::IN),
+        PollFd::from_borrowed_fd(stop, PollFlags::IN),
+    ];
+    loop {
+        match poll(&mut both, None) {
+            Ok(_) => return Ok(both[1].revents().is_empty()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Gives SIGPIPE its default again, which Rust's run time takes away: a closed pipe then ends the program quietly, as

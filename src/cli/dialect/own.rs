@@ -74,6 +74,45 @@ pub(crate) static OPTIONS: &[OptionDef] = &[
     valued(
         Durability,
         "",
+        &["journal"],
+        "FILE",
+        "record in FILE what is settled, so that --resume can go on",
+        |name| Ok(Setting::Journal(name.to_vec())),
+    )
+    .more(
+        "FILE must not exist. It needs --sync=each or group: each window of members (in mode each there are windows then, \
+         too, at whose end the directories are synced) is written down there after its sync, and FILE is synced. It stays \
+         valid whenever the run is cut. Keep it outside of the destination.",
+    ),
+    flag(
+        Durability,
+        "",
+        &["resume"],
+        "go on with an extraction that was cut, by its --journal",
+        || Setting::Resume,
+    )
+    .more(
+        "Give the same archive, destination and options. Members that the journal names are left as they are if they are \
+         on disk as they were written (kind, inode, mode, owner, size, modification time, link target; contents are not \
+         read again), and restored again if not; everything else is restored, and directories get their modes and times. \
+         An archive that is a plain file is passed over by seeking from header to header; another one is read from the \
+         beginning. An archive or a destination that is not the same is refused.",
+    ),
+    flag(
+        Durability,
+        "",
+        &["verify-settled"],
+        "read settled files back from the device and compare",
+        || Setting::VerifySettled,
+    )
+    .more(
+        "Checksums (XXH3) are taken while extracting. After its sync each file of a window is read with O_DIRECT, or where \
+         there is none after its cached pages were dropped; one that differs is an error and is not settled. Holes of \
+         sparse files are not read. It needs --sync=each or group, which then settles in windows too.",
+    ),
+    valued(
+        Durability,
+        "",
         &["jobs"],
         "N",
         "use N threads: to read or write files, to compress",

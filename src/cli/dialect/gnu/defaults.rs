@@ -64,7 +64,9 @@ pub(crate) fn defaults(facts: &Facts<'_>) -> (Plan, Rules) {
             window_bytes: WINDOW_BYTES,
             method: SyncMethod::Auto,
             report_settled: false,
+            verify: false,
         },
+        journal: None,
         jobs: None,
         umask: facts.umask,
     };

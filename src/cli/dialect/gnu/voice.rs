@@ -570,6 +570,14 @@ pub(crate) fn fatal(error: &Error, marks: Marks) -> Vec<Line> {
         ),
         // Why there is none was said where it was asked for.
         Error::NoVolume(_) => return vec![Line::said(NOT_RECOVERABLE)],
+        Error::Journal { name: file, reason } => (
+            sentence![
+                name(file, b":"),
+                ": Cannot use journal: ",
+                reason.as_bytes()
+            ],
+            NOT_RECOVERABLE,
+        ),
         Error::Stopped => return Vec::new(),
         other => (other.to_string().into_bytes(), NOT_RECOVERABLE),
     };

@@ -279,6 +279,15 @@ pub(crate) fn fatal(error: &Error) -> Vec<Line> {
         }
         Error::NotAnArchive => b"This does not look like a tar archive.".to_vec(),
         Error::UnexpectedEnd { .. } => b"Unexpected EOF in archive.".to_vec(),
+        Error::Journal { name: file, reason } => {
+            sentence![
+                "Cannot use journal '",
+                name(file, b""),
+                "': ",
+                reason.as_bytes(),
+                "."
+            ]
+        }
         Error::Stopped => return Vec::new(),
         other => sentence![name(other.to_string().as_bytes(), b""), "."],
     })]
